@@ -18,9 +18,10 @@ type Make = fn(Language, &Record) -> Option<Section>;
 
 /// Sections before those of subjects, in the order of every form: the answer and its caveats, the path, its course over
 /// time and the figures.
-const FIRST: [Make; 9] = [
+const FIRST: [Make; 10] = [
     results::section,
     hops::section,
+    hops::ways,
     ladder::section,
     caveats::section,
     path::section,

@@ -29,6 +29,8 @@ const WATCH_WINDOW: Nanos = Nanos::from_secs(60);
 const LONGEST_WINDOW: Nanos = Nanos::from_secs(590);
 /// Windows of a watched path, up to the longest window.
 const MAX_WINDOWS: u64 = 200;
+/// Windows of a record.
+const MOST_WINDOWS: u64 = 1_000;
 /// Rate of the probes: there is a load that they cannot disturb, or none.
 const RATE: &str = "100kbit/s";
 
@@ -113,7 +115,11 @@ fn watch(time: Nanos, probes: HopsTask) -> Result<Plan, String> {
     }
     // Few windows keep the record small, whatever the time.
     let window = Nanos::new(time.get() / MAX_WINDOWS).clamp(WATCH_WINDOW, LONGEST_WINDOW);
-    let windows = (time.get() / window.get()).min(1_000);
+    let windows = time.get() / window.get();
+    if windows > MOST_WINDOWS {
+        let most = Nanos::new(LONGEST_WINDOW.get() * MOST_WINDOWS);
+        return Err(format!("--watch {time} is longer than {most}, which one record holds: watch again after that"));
+    }
     let cell = Trial::new("path", Task::Hops(probes), Timing::of(DISCOVERY, window));
     Ok(Plan::sweep(vec![cell], Repeats::Times(windows as u32)))
 }
@@ -143,7 +149,12 @@ impl Arguments {
         let [client, far_end] = &pair[..] else {
             return Err(String::from("name a far end, or a probing host and a far end"));
         };
-        if book.is_agent(far_end) {
+        let stamp = ServerAddress::read(STAMP, far_end)?;
+        let iperf3 = Iperf3Target::read(far_end, self.port)?;
+        if self.key_file.is_some() && stamp.is_none() {
+            return Err(format!("--key-file is for a STAMP reflector, given as {STAMP}HOST"));
+        }
+        if stamp.is_none() && iperf3.is_none() && book.is_agent(far_end) {
             if let Some(port) = self.port {
                 return Err(format!("-p {port} is for a host without an agent; {far_end} has one"));
             }
@@ -156,10 +167,6 @@ impl Arguments {
             return Err(String::from("one host probes a host without an agent: name one"));
         };
         let ip = self.sockets.ip();
-        let stamp = ServerAddress::read(STAMP, far_end)?;
-        if self.key_file.is_some() && stamp.is_none() {
-            return Err(format!("--key-file is for a STAMP reflector, given as {STAMP}HOST"));
-        }
         if let Some(ServerAddress { host, port }) = stamp {
             let port = port.or(self.port).unwrap_or(FarEnd::STAMP_PORT);
             let authenticated = self.key_file.is_some();
@@ -167,7 +174,7 @@ impl Arguments {
             let path = Path { client: client.clone(), server: Server::Foreign(far_end.as_str().into()) };
             return Ok((hosts, path, Target::Host(reflector)));
         }
-        let (name, target) = match Iperf3Target::read(far_end, self.port)? {
+        let (name, target) = match iperf3 {
             Some(target) => (target.name(), Target::Iperf3(target.server(ip, false)?)),
             None => {
                 let port = self.port.unwrap_or(FarEnd::PORT);
@@ -234,4 +241,82 @@ impl Arguments {
 /// Returns the end of the load if an iperf3 server is there.
 fn iperf3_end(target: &Target) -> Option<Iperf3End> {
     if let Target::Iperf3(server) = target { Some(Iperf3End::Server(server.clone())) } else { None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::choice::tests::check;
+    use crate::commands::command_line::Command;
+    use crate::commands::help::parse_from;
+
+    fn arguments(line: &str) -> Arguments {
+        match parse_from(line.split(' ')).expect("it is a command line").command {
+            Command::Path(arguments) => arguments,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn plan(line: &str) -> Result<Plan, String> {
+        let arguments = arguments(line);
+        let (_, path, target) = arguments.ends(&HostBook::default())?;
+        arguments.plan(path, &target)
+    }
+
+    fn probes(line: &str) -> HopsTask {
+        let plan = plan(line).expect("it is a plan");
+        let loads = plan.cells()[0].loads.iter();
+        let mut tasks =
+            loads.filter_map(|load| if let Task::Hops(task) = &load.task { Some(task.clone()) } else { None });
+        tasks.next().expect("it probes")
+    }
+
+    #[test]
+    fn far_ends_are_read_by_their_schemes() {
+        check::<ProbePacket>(PACKETS);
+        let address = "192.0.2.7".parse().expect("an address");
+        for (line, far_end, cells) in [
+            ("linerate path 192.0.2.7", FarEnd::Host { address, port: FarEnd::PORT }, 1),
+            ("linerate path 192.0.2.7 -p 443 --packet tcp-syn", FarEnd::Host { address, port: 443 }, 1),
+            ("linerate path stamp://192.0.2.7", FarEnd::Stamp { address, port: 862, authenticated: false }, 1),
+            ("linerate path stamp://192.0.2.7:8862", FarEnd::Stamp { address, port: 8_862, authenticated: false }, 1),
+            ("linerate path iperf3://192.0.2.7", FarEnd::Host { address, port: Iperf3Server::PORT }, 2),
+            ("linerate path local local", FarEnd::Agent, 2),
+            ("linerate path local local --no-load", FarEnd::Agent, 1),
+        ] {
+            let task = probes(line);
+            assert_eq!(
+                (&task.far_end, task.direction == Direction::Both),
+                (&far_end, far_end == FarEnd::Agent),
+                "{line}"
+            );
+            assert_eq!(plan(line).expect("a plan").cells().len(), cells, "{line}");
+        }
+    }
+
+    #[test]
+    fn watched_path_has_few_windows() {
+        for (time, windows) in [("60s", 1), ("600s", 10), ("28800s", 200), ("590000s", 1_000)] {
+            let plan = plan(&format!("linerate path local local --watch {time}")).expect("a plan");
+            assert_eq!(plan.repeats(), Some(Repeats::Times(windows)), "{time}");
+            assert!(plan.cells()[0].window().is_some_and(|window| window.measure <= LONGEST_WINDOW));
+        }
+        assert!(plan("linerate path local local --watch 700000s").is_err_and(|error| error.contains("watch again")));
+        assert!(plan("linerate path local local --watch 5s").is_err_and(|error| error.contains("--no-load --time 5")));
+    }
+
+    #[test]
+    fn wrong_far_ends_are_named() {
+        for (line, needle) in [
+            ("linerate path stamp://", "write stamp://HOST"),
+            ("linerate path local local -p 99", "has one"),
+            ("linerate path 192.0.2.7 --key-file k", "--key-file is for a STAMP reflector"),
+            ("linerate path local,a 192.0.2.7", "name one"),
+            ("linerate path nosuch.invalid", "no address is known"),
+            ("linerate path local local --rate 0bit/s", "--rate 0"),
+        ] {
+            let error = plan(line).expect_err(line);
+            assert!(error.contains(needle), "{line}: {error}");
+        }
+    }
 }

@@ -5,12 +5,13 @@ use crate::blocks::heat_map::HeatMap;
 use crate::blocks::section::{Block, Section};
 use crate::blocks::table::Table;
 use crate::column;
-use crate::figures::{nanos, percent, plain, signed_nanos};
+use crate::figures::{grouped, nanos, percent, plain, range, signed_nanos};
 use crate::language::Language;
 use crate::said;
 use crate::subjects::hops::findings;
 use linerate_model::{
-    Counts, HopDelay, HopFigures, MeasureUnit, Measurement, PathEffect, ProbedWay, Record, TrialResult, WayFigures,
+    Counts, HopDelay, HopFigures, MeasureUnit, Measurement, OneWayDelay, PathEffect, ProbedWay, Record, TrialResult,
+    WayFigures,
 };
 
 /// Columns of a heat map over time.
@@ -18,23 +19,75 @@ const INTERVALS: usize = 10;
 
 /// The hops of the ways that carried a load, or of all ways if there was none, with the sections where delay or loss begins.
 pub(crate) fn section(lang: Language, record: &Record) -> Option<Section> {
-    let mut shown: Vec<ShownWay<'_>> = Vec::new();
-    for result in &record.results {
-        let is_loaded = result.ways().iter().any(|way| way.under_load);
-        let ways = result.ways().iter().filter(|way| way.under_load == is_loaded);
-        shown.extend(ways.map(|way| ShownWay { result, way }));
+    let shown = shown(lang, record);
+    let sentences: Vec<String> = shown.iter().flat_map(|shown| findings(lang, shown.result, shown.way)).collect();
+    let mut blocks = Vec::new();
+    if !sentences.is_empty() {
+        blocks.push(Block::Sentences(sentences));
     }
-    let sentences = shown.iter().flat_map(|shown| findings(lang, shown.result, shown.way)).collect();
-    let mut blocks = vec![Block::Sentences(sentences)];
-    blocks.retain(|block| !matches!(block, Block::Sentences(sentences) if sentences.is_empty()));
     blocks.extend(table(lang, &shown).map(Block::Table));
     Section::answer("hops", said!(lang, "section-hops", "Hops"), blocks)
 }
 
+/// Path MTU and one-way delay of the same ways.
+pub(crate) fn ways(lang: Language, record: &Record) -> Option<Section> {
+    let mut rows = Vec::new();
+    for ShownWay { name, way, .. } in shown(lang, record) {
+        let idle = way.one_way.as_ref().and_then(|delays| delays.idle.as_ref());
+        let loaded = way.one_way.as_ref().and_then(|delays| delays.loaded.as_ref());
+        let last = loaded.or(idle);
+        rows.push(vec![
+            Some(name),
+            way.path_mtu.as_ref().and_then(|mtu| mtu.bytes).map(|bytes| grouped(u64::from(bytes))),
+            idle.map(|delay| one_way(lang, delay)),
+            loaded.map(|delay| one_way(lang, delay)),
+            last.map(|delay| nanos(delay.variation_p99.get())),
+            last.and_then(|delay| delay.loss).and_then(percent),
+        ]);
+    }
+    let columns = vec![
+        column!("column-hop-way", "way", "result, or probing host").of_words(),
+        column!("column-way-mtu", "path MTU, B", "largest packet that passes, IP header included"),
+        column!("column-way-idle", "one-way idle", "bounds of the median one-way delay, idle"),
+        column!("column-way-loaded", "loaded", "bounds of the median one-way delay while the load ran"),
+        column!("column-way-variation", "variation p99", "99th percentile of the delay above the smallest (RFC 5481)")
+            .ranked(1),
+        column!("column-way-lost", "lost", "probes that did not reach the far end").ranked(2),
+    ];
+    let heading = said!(lang, "section-ways", "Path MTU and one-way delay");
+    let table = Table::filled(heading.clone(), columns, rows);
+    Section::answer("ways", heading, table.into_iter().map(Block::Table).collect())
+}
+
+fn one_way(lang: Language, delay: &OneWayDelay) -> String {
+    range(lang, &nanos(delay.p50_low.get()), &nanos(delay.p50_high.get()))
+}
+
 /// A way in a table.
 struct ShownWay<'a> {
+    /// Result that it is of, or its probing host if both ways are shown.
+    name: String,
     result: &'a Measurement,
     way: &'a WayFigures,
+}
+
+/// Returns the ways that carried a load, or all ways of a result without a load.
+fn shown(lang: Language, record: &Record) -> Vec<ShownWay<'_>> {
+    let mut shown = Vec::new();
+    for result in &record.results {
+        let is_loaded = result.ways().iter().any(|way| way.under_load);
+        let ways: Vec<&WayFigures> = result.ways().iter().filter(|way| way.under_load == is_loaded).collect();
+        let several = ways.len() > 1;
+        for way in ways {
+            let name = if several {
+                said!(lang, "hops-way", "{name}, from {host}", name = plain(&result.name), host = plain(&way.from.0))
+            } else {
+                plain(&result.name)
+            };
+            shown.push(ShownWay { name, result, way });
+        }
+    }
+    shown
 }
 
 /// Delay by hop over time, of each way under load.
@@ -55,7 +108,7 @@ fn table(lang: Language, shown: &[ShownWay<'_>]) -> Option<Table> {
     let several = shown.len() > 1;
     let mut columns = Vec::new();
     if several {
-        columns.push(column!("column-hop-way", "way", "result and probing host").of_words());
+        columns.push(column!("column-hop-way", "way", "result, or probing host").of_words());
     }
     columns.push(column!("column-hop", "hop", "TTL of the probes"));
     let address =
@@ -75,12 +128,12 @@ fn table(lang: Language, shown: &[ShownWay<'_>]) -> Option<Table> {
     columns
         .push(column!("column-hop-begins", "begins here", "effect that begins on the link before this hop").of_words());
     let mut rows = Vec::new();
-    for ShownWay { result, way } in shown {
-        let name = several.then(|| {
-            said!(lang, "hops-way", "{name}, from {host}", name = plain(&result.name), host = plain(&way.from.0))
-        });
+    for ShownWay { name, way, .. } in shown {
         for hop in &way.hops {
-            let mut cells: Vec<Option<String>> = name.iter().cloned().map(Some).collect();
+            let mut cells: Vec<Option<String>> = Vec::new();
+            if several {
+                cells.push(Some(name.clone()));
+            }
             cells.extend([Some(hop.ttl.to_string()), self::address(lang, way, hop)]);
             if has_idle {
                 cells.extend(delays(hop.idle));

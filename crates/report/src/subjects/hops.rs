@@ -1,12 +1,12 @@
 //! Probes along a path: round trip to the far end, path MTU and one-way delay.
 
-use crate::figures::{nanos, percent, plain, range};
+use crate::figures::{nanos, percent, plain};
 use crate::language::Language;
 use crate::said;
 use crate::subjects::contract::Subject;
 use crate::subjects::live::{self, Live, LiveChart, LiveColumn, LiveRate};
 use crate::wording::verdict::hop;
-use linerate_model::{Measurement, MtuProof, OneWayDelay, PathEffect, PathMtu, PathSection, Record, WayFigures, text};
+use linerate_model::{Measurement, MtuProof, PathEffect, PathMtu, PathSection, Record, WayFigures, text};
 
 /// Probes along a path.
 pub(crate) struct Hops;
@@ -57,23 +57,14 @@ fn answer(lang: Language, way: &WayFigures) -> String {
     }
 }
 
-/// Returns what the probes of a way show beyond the verdict of `result`: further sections where delay or loss begins, the MTU, and the
-/// one-way delay.
+/// Returns what the probes of a way show beyond the verdict of `result`: further sections where delay or loss begins, and a path MTU
+/// below that of the first link.
 pub(crate) fn findings(lang: Language, result: &Measurement, way: &WayFigures) -> Vec<String> {
     let further = way.sections.iter().filter(|section| result.verdict.section.as_ref() != Some(section));
     let mut all: Vec<String> = further.map(|section| finding(lang, section)).collect();
     let name = said!(lang, "hops-caption", "{from} to {to}", from = plain(&way.from.0), to = plain(&way.to.0));
-    all.extend(way.path_mtu.as_ref().map(|mtu| path_mtu(lang, &name, mtu)));
-    if let Some(delays) = &way.one_way {
-        all.extend(delays.idle.as_ref().map(|delay| {
-            let what = said!(lang, "hops-one-way-idle", "{name}, idle", name = name);
-            one_way_delay(lang, &what, delay)
-        }));
-        all.extend(delays.loaded.as_ref().map(|delay| {
-            let what = said!(lang, "hops-one-way-loaded", "{name}, under load", name = name);
-            one_way_delay(lang, &what, delay)
-        }));
-    }
+    let limited = way.path_mtu.as_ref().filter(|mtu| mtu.bytes != Some(mtu.link_mtu));
+    all.extend(limited.map(|mtu| path_mtu(lang, &name, mtu)));
     all
 }
 
@@ -127,17 +118,4 @@ fn path_mtu(lang: Language, way: &str, mtu: &PathMtu) -> String {
             way = way
         ),
     }
-}
-
-/// Returns a one-way delay as a range, and its variation.
-fn one_way_delay(lang: Language, what: &str, delay: &OneWayDelay) -> String {
-    said!(
-        lang,
-        "hops-one-way",
-        "{what}: one-way delay {range} at p50; delay variation {p50} at p50, {p99} at p99.",
-        what = what,
-        range = range(lang, &nanos(delay.p50_low.get()), &nanos(delay.p50_high.get())),
-        p50 = nanos(delay.variation_p50.get()),
-        p99 = nanos(delay.variation_p99.get())
-    )
 }
