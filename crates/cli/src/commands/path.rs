@@ -22,6 +22,8 @@ use tokio::sync::watch;
 const STAMP: &str = "stamp://";
 /// Warm-up of the load: a queue has filled by then.
 const WARMUP: Nanos = Nanos::from_millis(1_500);
+/// Warm-up of the load of an iperf3 server, which leaves out whole seconds.
+const IPERF3_WARMUP: Nanos = Nanos::from_secs(2);
 /// Warm-up of probes without a load: routers and their rates are found out.
 const DISCOVERY: Nanos = Nanos::from_millis(2_000);
 /// Shortest window of a watched path, and the longest: an agent allows no longer sessions unless it is told to.
@@ -202,7 +204,8 @@ impl Arguments {
             let cell = Trial::new("path", task, self.repetition.timing_after(DISCOVERY)?);
             return Ok(Plan::sweep(vec![cell], self.repetition.repeats_or(1)?));
         }
-        let timing = self.repetition.timing_after(WARMUP)?;
+        let warmup = if matches!(target, Target::Iperf3(_)) { IPERF3_WARMUP } else { WARMUP };
+        let timing = self.repetition.timing_after(warmup)?;
         let loads = [("forward", Direction::Send), ("return", Direction::Receive)];
         let cell = |(name, direction)| {
             let load = Trial::new(name, Task::Stream(self.load(path.clone(), target, direction)), timing);
@@ -249,6 +252,7 @@ mod tests {
     use crate::choice::tests::check;
     use crate::commands::command_line::Command;
     use crate::commands::help::parse_from;
+    use linerate_model::Warmup;
 
     fn arguments(line: &str) -> Arguments {
         match parse_from(line.split(' ')).expect("it is a command line").command {
@@ -291,6 +295,9 @@ mod tests {
                 "{line}"
             );
             assert_eq!(plan(line).expect("a plan").cells().len(), cells, "{line}");
+            let Some(window) = plan(line).expect("a plan").cells()[0].window() else { panic!("{line}: no window") };
+            let Warmup::Fixed(warmup) = window.warmup else { panic!("{line}: no fixed warm-up") };
+            assert!(!line.contains("iperf3://") || warmup.get() % 1_000_000_000 == 0, "{line}: {warmup}");
         }
     }
 

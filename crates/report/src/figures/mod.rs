@@ -187,6 +187,7 @@ pub(crate) fn main(result: &Measurement) -> Option<String> {
     match &result.detail {
         Detail::Copy(found) => bytes_per_s(found.bytes_per_s),
         Detail::Frames { .. } => frames_per_s(result.main.median),
+        Detail::Hops { .. } => (result.main.median > 0.0).then(|| nanos(result.main.median as u64)),
         _ if result.quantity == Quantity::PayloadBps => rate(result.main.median, "bit/s"),
         _ => Some(format!("{} /s", per_second(result.main.median)?)),
     }

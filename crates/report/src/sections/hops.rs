@@ -36,9 +36,13 @@ pub(crate) fn ways(lang: Language, record: &Record) -> Option<Section> {
         let idle = way.one_way.as_ref().and_then(|delays| delays.idle.as_ref());
         let loaded = way.one_way.as_ref().and_then(|delays| delays.loaded.as_ref());
         let last = loaded.or(idle);
+        let mtu = way.path_mtu.as_ref().and_then(|mtu| mtu.bytes);
+        if mtu.is_none() && last.is_none() {
+            continue;
+        }
         rows.push(vec![
             Some(name),
-            way.path_mtu.as_ref().and_then(|mtu| mtu.bytes).map(|bytes| grouped(u64::from(bytes))),
+            mtu.map(|bytes| grouped(u64::from(bytes))),
             idle.map(|delay| one_way(lang, delay)),
             loaded.map(|delay| one_way(lang, delay)),
             last.map(|delay| nanos(delay.variation_p99.get())),
