@@ -1,6 +1,6 @@
 //! What a run amounts to so far, as lists show it.
 
-use crate::{Confidence, Firmness, Limit, MeasureUnit, Measurement, Quantity};
+use crate::{Confidence, Firmness, Limit, MeasureUnit, Measurement, Quantity, TaskKind};
 use serde::{Deserialize, Serialize};
 
 /// What a run amounts to so far. It is renewed with every trial and follows from the trials.
@@ -85,7 +85,10 @@ impl RunSummary {
         let first = results.first();
         Self {
             results: u32::try_from(results.len()).unwrap_or(u32::MAX),
-            headline: first.map(|result| Headline::of(result, result.firmness())),
+            // Probes without an answer have no round trip.
+            headline: first
+                .filter(|result| result.task() != TaskKind::Hops || result.main.median > 0.0)
+                .map(|result| Headline::of(result, result.firmness())),
             verdict: first.map(|Measurement { verdict, .. }| HeadlineVerdict {
                 limit: verdict.limit,
                 confidence: verdict.confidence,
