@@ -214,13 +214,9 @@ fn between(lang: Language, result: &Measurement) -> Stop {
         said!(lang, "path-hops", if hops == 1 { "1 hop" } else { "{hops} hops" }, hops = way.hops.len() as u64)
     });
     let section = result.verdict.section.as_ref().map(|section| {
-        said!(
-            lang,
-            "path-section",
-            "{after} to {before}",
-            after = verdict::hop(lang, &section.after),
-            before = verdict::hop(lang, &section.before)
-        )
+        let after = u64::from(section.after.ttl);
+        let before = u64::from(section.before.ttl);
+        said!(lang, "path-section", "hop {after} to hop {before}", after = after, before = before)
     });
     let facts = line.into_iter().flatten().map(Some).chain([hops, section, times, again, unplaced]);
     Stop::new(Spot::Between, said!(lang, "path-between", "path"), facts)
