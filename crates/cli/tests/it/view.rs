@@ -47,7 +47,7 @@ fn a_running_trial_is_drawn_until_its_record_is_there() {
         let (_, rest) = list.split_once("Runs under way")?.1.split_once("record?id=")?;
         Some(rest.split('"').next()?.to_owned())
     });
-    page.evaluate(&format!("location.href = '{url}record?id={id}'"));
+    page.go(&format!("{url}record?id={id}"));
     // Coordinates of the first line of the first chart.
     let mut length = || {
         let drawn = "document.querySelector('#live-over-time svg .line, #live-over-time svg path.run')";

@@ -41,7 +41,11 @@ impl OpenPage {
         std::thread::spawn(move || lines.for_each(drop));
         let address = address.expect("Chromium says where it listens");
         let path = crate::wait_until("Chromium has the page", || page(&address));
-        Self { browser, connection: upgraded(&address, &path), asked: 0 }
+        let mut open = Self { browser, connection: upgraded(&address, &path), asked: 0 };
+        // A script in the blank page before it cannot open another address: the browser drops that for its own.
+        let is_open = format!("document.readyState === 'complete' && location.href === new URL({}).href", json!(url));
+        crate::wait_until("the page is loaded", || open.evaluate(&is_open).as_bool().filter(|is_open| *is_open));
+        open
     }
 
     /// Returns the value of a JavaScript expression in the page, or null while another page is loaded.
