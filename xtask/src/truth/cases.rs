@@ -150,9 +150,7 @@ impl Case {
 
     /// Returns whether the section holds the link where the limit is planted.
     fn section_matches(&self, verdict: &Verdict) -> bool {
-        self.hops.is_none_or(|[after, before]| {
-            verdict.section.as_ref().is_some_and(|section| section.after <= after && before <= section.before)
-        })
+        self.hops.is_none_or(|hops| verdict.section.as_ref().is_some_and(|section| section.holds(hops)))
     }
 
     /// Returns whether the section must be judged, and is a single link.

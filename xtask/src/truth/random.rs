@@ -159,16 +159,18 @@ impl Drawn {
         })
     }
 
-    fn judge(&self, expected: &Expected) -> Judgement {
+    fn judge(&self, setup: &Setup, expected: &Expected) -> Judgement {
         let Some(verdict) = &self.verdict else { return Judgement::Open };
+        let wrong = |confidence: &str| if confidence == "high" { Judgement::SurelyWrong } else { Judgement::Wrong };
         if verdict.limit == super::grid::CANNOT_TELL {
-            Judgement::Open
-        } else if expected.allows(&verdict.limit, verdict.place.as_deref()) {
-            Judgement::Right
-        } else if verdict.confidence == "high" {
-            Judgement::SurelyWrong
-        } else {
-            Judgement::Wrong
+            return Judgement::Open;
+        }
+        if !expected.allows(&verdict.limit, verdict.place.as_deref()) {
+            return wrong(&verdict.confidence);
+        }
+        match setup.chain().zip(verdict.section.as_ref()) {
+            Some((chain, section)) if !section.holds(chain.hops()) => wrong(&section.confidence),
+            _ => Judgement::Right,
         }
     }
 
@@ -227,7 +229,7 @@ fn print_failure(seed: u64, setup: &Setup, problem: &str) {
 impl Counts {
     fn add(&mut self, seed: u64, setup: &Setup, drawn: &Drawn) {
         let expected = Expected::of(setup);
-        let judgement = drawn.judge(&expected);
+        let judgement = drawn.judge(setup, &expected);
         self.judged[judgement as usize] += 1;
         if matches!(judgement, Judgement::Wrong | Judgement::SurelyWrong) {
             let how = if judgement == Judgement::Wrong { "WRONG" } else { "SURELY WRONG" };
@@ -303,14 +305,15 @@ fn share(count: u32, all: u32) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::verdict::Section;
     use super::*;
     use serde_json::json;
-    use space::{Extent, Path, Plant, Transport};
+    use space::{Chain, Extent, Path, Plant, Transport};
 
     /// UDP at full speed through a path of 10 Mbit/s: 9.6 Mbit/s of payload in datagrams of 1,472 bytes.
     fn slow_path() -> Setup {
         let task = Task::Stream { transport: Transport::Udp, size: 1_472, rate: None, extent: Extent::Seconds(1.0) };
-        let path = Path { delay: 1e-3, rate: Some(10e6), queue: 64_000, loss: 0.0, burst: 1 };
+        let path = Path { delay: 1e-3, rate: Some(10e6), queue: 64_000, loss: 0.0, burst: 1, chain: None };
         Setup { number: 5, task, ipv6: false, flows: 1, line: None, path: Some(path), plant: Plant::Nothing }
     }
 
@@ -322,12 +325,30 @@ mod tests {
 
     #[test]
     fn right_limit_at_a_wrong_place_is_wrong() {
-        let expected = Expected::of(&slow_path());
-        let judge = |limit, place, confidence| drawn(limit, place, confidence).judge(&expected);
+        let (setup, expected) = (slow_path(), Expected::of(&slow_path()));
+        let judge = |limit, place, confidence| drawn(limit, place, confidence).judge(&setup, &expected);
         assert_eq!(judge("shaper", "forward-path", "high"), Judgement::Right);
         assert_eq!(judge("shaper", "sender-queue", "high"), Judgement::SurelyWrong);
         assert_eq!(judge("path-loss", "forward-path", "medium"), Judgement::Wrong);
         assert_eq!(judge("cannot-tell", "forward-path", "low"), Judgement::Open);
+    }
+
+    #[test]
+    fn section_without_the_link_is_wrong() {
+        let mut setup = slow_path();
+        setup.path.as_mut().unwrap().chain = Some(Chain { routers: 4, link: 2, answers_all: true });
+        let expected = Expected::of(&setup);
+        let judge = |after: u64, before: u64, confidence: &str| {
+            let mut drawn = drawn("shaper", "forward-path", "high");
+            let section = Section { after, before, confidence: confidence.to_owned() };
+            drawn.verdict.as_mut().unwrap().section = Some(section);
+            drawn.judge(&setup, &expected)
+        };
+        assert_eq!(judge(2, 3, "high"), Judgement::Right);
+        assert_eq!(judge(1, 5, "medium"), Judgement::Right);
+        assert_eq!(judge(3, 4, "high"), Judgement::SurelyWrong);
+        assert_eq!(judge(0, 2, "medium"), Judgement::Wrong);
+        assert_eq!(drawn("shaper", "forward-path", "high").judge(&setup, &expected), Judgement::Right);
     }
 
     #[test]

@@ -38,6 +38,11 @@ impl Section {
             confidence: json["confidence"].as_str()?.to_owned(),
         })
     }
+
+    /// Returns whether the link between these hops lies in it.
+    pub(super) fn holds(&self, [after, before]: [u64; 2]) -> bool {
+        self.after <= after && before <= self.before
+    }
 }
 
 impl std::fmt::Display for Section {

@@ -440,7 +440,7 @@ mod tests {
         Task::Stream { transport, size, rate, extent: Extent::Seconds(3.0) }
     }
 
-    const PATH: Path = Path { delay: 1e-3, rate: Some(10e6), queue: 64_000, loss: 0.0, burst: 1 };
+    const PATH: Path = Path { delay: 1e-3, rate: Some(10e6), queue: 64_000, loss: 0.0, burst: 1, chain: None };
 
     /// docs/bench-files.md: at 100 Mbit/s 95.7 Mbit/s in datagrams of 1,472 bytes, 49.2 Mbit/s in datagrams of 64.
     #[test]

@@ -78,6 +78,18 @@ pub(super) struct Path {
     pub(super) loss: f64,
     /// Mean number of frames lost in a row.
     pub(super) burst: u64,
+    /// Chain of routers in which one link has these properties. `None` is a path between two switches.
+    pub(super) chain: Option<Chain>,
+}
+
+/// Chain of routers between the hosts.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Chain {
+    pub(super) routers: u64,
+    /// Number of routers between host `a` and the link with the properties of the path.
+    pub(super) link: u64,
+    /// Whether Linux's limit of one ICMP error per second is lifted.
+    pub(super) answers_all: bool,
 }
 
 /// Fault planted in a host.
@@ -144,7 +156,9 @@ impl Setup {
 
     fn attempt(choices: &Choices) -> Self {
         let path = choices.happens("path", 0.7).then(|| Path::draw(choices));
-        let line = choices.happens("line", 0.4).then(|| choices.log("line rate", 64e3, 10e9));
+        // A link of a chain has a rate by a path only.
+        let has_line = choices.happens("line", 0.4) && path.is_none_or(|path| path.chain.is_none());
+        let line = has_line.then(|| choices.log("line rate", 64e3, 10e9));
         Self {
             number: choices.number,
             task: Task::draw(choices),
@@ -165,6 +179,9 @@ impl Setup {
         if self.ipv6 {
             command += " -6";
         }
+        if self.chain().is_some() && matches!(self.task, Task::Stream { .. } | Task::Transact { .. }) {
+            command += " --hops";
+        }
         command + " -r 1"
     }
 
@@ -174,22 +191,24 @@ impl Setup {
         if let Some(rate) = self.line {
             writeln!(text, "link = {{ rate = '{rate:.0}bit/s' }}").expect("a string takes all");
         }
+        text += &self.path.map_or("[device]\nkind = 'bridge'\n".to_owned(), |path| path.bench());
         match self.plant {
             Plant::SenderQueue { rate, bytes } => {
-                writeln!(
-                    text,
-                    "fault = [{{ kind = 'host-queue', at = 'a', rate = '{rate:.0}bit/s', queue = '{bytes}' }}]"
-                )
+                writeln!(text, "[[fault]]\nkind = 'host-queue'\nat = 'a'\nrate = '{rate:.0}bit/s'\nqueue = '{bytes}'")
             }
             Plant::Quota { at_sender, share } => {
                 let host = if at_sender { 'a' } else { 'b' };
-                writeln!(text, "fault = [{{ kind = 'cpu-quota', at = '{host}', ratio = '{:.0}%' }}]", share * 100.0)
+                writeln!(text, "[[fault]]\nkind = 'cpu-quota'\nat = '{host}'\nratio = '{:.0}%'", share * 100.0)
             }
             Plant::Nothing | Plant::BusyLoops(_) => Ok(()),
         }
         .expect("a string takes all");
-        text += &self.path.map_or("[device]\nkind = 'bridge'\n".to_owned(), |path| path.bench());
         text.parse().expect("the text above is TOML")
+    }
+
+    /// Returns the chain of routers between the hosts.
+    pub(super) fn chain(&self) -> Option<Chain> {
+        self.path.and_then(|path| path.chain)
     }
 
     /// Returns the number of busy loops that run meanwhile.
@@ -320,11 +339,15 @@ impl Path {
             queue: choices.log("queue", 6_000.0, max_queue) as u64,
             loss: if choices.happens("loss", 0.3) { choices.log("loss share", 0.001, 0.3) } else { 0.0 },
             burst: if choices.happens("bursts", 0.3) { choices.count("burst", 2, 20) } else { 1 },
+            chain: choices.happens("chain", 0.25).then(|| Chain::draw(choices)),
         }
     }
 
     fn bench(&self) -> String {
-        let mut text = "[device]\nkind = 'path'\n".to_owned();
+        let mut text = match self.chain {
+            Some(chain) => chain.bench(),
+            None => "[device]\nkind = 'path'\n".to_owned(),
+        };
         let rate = self.rate.unwrap_or(PATH_RATE_MAXIMUM);
         write!(text, "delay = '{:.0}us'\nrate = '{rate:.0}bit/s'\nqueue = '{}'\n", self.delay * 1e6, self.queue)
             .expect("a string takes all");
@@ -334,6 +357,33 @@ impl Path {
                 writeln!(text, "loss-burst = {}", self.burst).expect("a string takes all");
             }
         }
+        text
+    }
+}
+
+impl Chain {
+    fn draw(choices: &Choices) -> Self {
+        let routers = choices.pick("routers", &[1, 2, 3, 4, 5, 6]);
+        let link = (choices.unit("link") * (routers + 1) as f64) as u64;
+        Self { routers, link, answers_all: choices.happens("answers all", 0.5) }
+    }
+
+    /// Returns the hops before and after the link, counted from host `a`.
+    pub(super) fn hops(&self) -> [u64; 2] {
+        [self.link, self.link + 1]
+    }
+
+    /// Returns the bench up to the limits of the path.
+    fn bench(&self) -> String {
+        let mut text = format!("device = {{ kind = 'chain', routers = {} }}\n", self.routers);
+        if self.answers_all {
+            for router in 1..=self.routers {
+                writeln!(text, "[[fault]]\nkind = 'router'\nat = {router}\nicmp-rate = 'none'")
+                    .expect("a string takes all");
+            }
+        }
+        let [after, before] = self.hops();
+        writeln!(text, "[[fault]]\nkind = 'path'\nat = '{after}-{before}'").expect("a string takes all");
         text
     }
 }
@@ -397,6 +447,11 @@ mod tests {
         assert!(any(&|setup| setup.path.is_some_and(|path| path.rate.is_some_and(|rate| rate < 200e3))));
         assert!(any(&|setup| setup.line.is_some_and(|rate| rate < 200e3)));
         assert!(any(&|setup| setup.loss() > 0.2));
+        for [first, last] in [[true, false], [false, true]] {
+            assert!(any(&|setup| setup.chain().is_some_and(|chain| {
+                first && chain.hops()[0] == 0 || last && chain.hops()[1] == chain.routers + 1
+            })));
+        }
         assert!(any(&|setup| setup.flows == 64) && any(&|setup| setup.flows == 1));
     }
 }
