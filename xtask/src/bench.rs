@@ -5,11 +5,13 @@ mod compare;
 mod copy;
 pub(crate) mod figure;
 mod frames;
+mod hops;
 mod iperf3;
 pub(crate) mod lab;
 mod many_records;
 mod nfs;
 mod overhead;
+mod pairs;
 mod path;
 mod peers;
 mod ports;
@@ -74,6 +76,8 @@ pub(crate) enum Bench {
     Iperf3(Comparison),
     /// Cost of the port that all trials share, compared with `--data-ports`: streams and transactions over TCP and UDP.
     Ports(Comparison),
+    /// Cost of `--hops`: streams and transactions through three routers, with the probes and without.
+    Hops(Comparison),
     /// Accuracy of the lab's path with full and small frames, and of its delay.
     Path {
         /// Number of runs of each load.
@@ -179,6 +183,7 @@ pub(crate) fn run(bench: &Bench) -> Result<()> {
         }
         Bench::Iperf3(comparison) => iperf3::run(comparison),
         Bench::Ports(comparison) => ports::run(comparison),
+        Bench::Hops(comparison) => hops::run(comparison),
         Bench::Path { repeats, seconds } => path::run(&path::Paths { folder, repeats: *repeats, seconds: *seconds }),
         Bench::Nfs { repeats, seconds, program } => nfs::run(program.as_deref(), folder, *seconds, *repeats),
         Bench::Copy { repeats, tree, storage, only, durable, million, table, program } => {

@@ -1,12 +1,13 @@
-//! Cost of the port that all trials share, compared with separate data ports (`--data-ports`). In each repeat each load
-//! runs to an agent of either kind, in an order that rotates. Ratios are taken within a repeat.
+//! Cost of the port that all trials share, compared with separate data ports (`--data-ports`): each load runs to an agent of
+//! either kind.
 
-use super::figure::{Spread, Unit};
+use super::figure::Unit;
 use super::lab::{Lab, RECEIVER, SENDER};
+use super::pairs::{self, Load};
 use super::read::{self, WorkUnit, Written};
 use super::{Comparison, FOLDER};
 use crate::process::{self, Running};
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use std::path::Path;
 use std::time::Duration;
 
@@ -21,13 +22,6 @@ const WARMUP: u32 = 1;
 const START_LIMIT: Duration = Duration::from_secs(10);
 /// Port and further options of both agents. The agent with the shared port comes first.
 const AGENTS: [(u16, &[&str]); 2] = [(4747, &[]), (4748, &["--data-ports", "5000-5199"])];
-
-/// A load and its unit.
-struct Load {
-    name: &'static str,
-    arguments: &'static [&'static str],
-    unit: Unit,
-}
 
 const LOADS: &[Load] = &[
     Load { name: "tcp", arguments: &["stream"], unit: Unit::Payload },
@@ -59,37 +53,12 @@ pub(super) fn run(comparison: &Comparison) -> Result<()> {
         Ok((agent, url))
     };
     let agents = [start(AGENTS[0])?, start(AGENTS[1])?];
-    println!("{:<12} {:>16} {:>16} {:>26}", "load", "shared port", "own ports", "ratio");
-    let mut missed = Vec::new();
-    for load in LOADS.iter().filter(|load| comparison.has(load.name)) {
-        let mut values: [Vec<f64>; 2] = Default::default();
-        for turn in 0..2 * comparison.repeats as usize {
-            // Each repeat starts with the other agent.
-            let index = (turn + turn / 2) % 2;
-            let value = measure(&lab, &program, &agents[index].1, load, comparison)?;
-            values[index].push(value);
-            process::check_interrupt()?;
-        }
-        let [shared, separate] = &values;
-        let ratios = shared.iter().zip(separate).map(|(shared, separate)| shared / separate);
-        let ratio = Spread::of(ratios).context("no repeat")?;
-        let shared = Spread::of(shared.iter().copied()).context("no repeat")?;
-        let separate = Spread::of(separate.iter().copied()).context("no repeat")?;
-        let ratio_text = format!("{:.3} ({:.3}..{:.3})", ratio.median, ratio.low, ratio.high);
-        println!(
-            "{:<12} {:>16} {:>16} {ratio_text:>26}",
-            load.name,
-            load.unit.show(shared.median),
-            load.unit.show(separate.median)
-        );
-        if ratio.median < GOAL {
-            missed.push(load.name);
-        }
-    }
+    let compared = pairs::run(comparison, LOADS, ["shared port", "own ports"], GOAL, |load, agent| {
+        measure(&lab, &program, &agents[agent].1, load, comparison)
+    });
     drop(agents);
     lab.down()?;
-    println!("goal: {GOAL} or more");
-    if missed.is_empty() { Ok(()) } else { bail!("below: {}", missed.join(", ")) }
+    compared
 }
 
 /// Runs a load once to the agent at `url`.
@@ -105,5 +74,5 @@ fn measure(lab: &Lab, program: &str, url: &str, load: &Load, comparison: &Compar
     let written = process::run(lab.inside(SENDER, words), limit)?;
     let written = Written { client: &written.stdout, server: "" };
     let figure = read::linerate(&written, WorkUnit { unit: load.unit, datagram: None });
-    Ok(figure.with_context(|| load.name.to_owned())?.value)
+    Ok(figure?.value)
 }

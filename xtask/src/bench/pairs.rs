@@ -1,0 +1,51 @@
+//! Loads that run two ways in turn. Ratios are taken within a repeat, each of which starts with the other way.
+
+use super::Comparison;
+use super::figure::{Spread, Unit};
+use crate::process;
+use anyhow::{Context, Result, bail};
+
+/// A load and its unit.
+pub(super) struct Load {
+    pub(super) name: &'static str,
+    pub(super) arguments: &'static [&'static str],
+    pub(super) unit: Unit,
+}
+
+/// Runs the loads of a comparison and prints them. `measure` runs a load the first way (0) or the second (1).
+///
+/// # Errors
+///
+/// A run fails, or the median ratio of the first way to the second is below `goal`.
+pub(super) fn run(
+    comparison: &Comparison,
+    loads: &[Load],
+    ways: [&str; 2],
+    goal: f64,
+    mut measure: impl FnMut(&Load, usize) -> Result<f64>,
+) -> Result<()> {
+    let [first, second] = ways;
+    println!("{:<12} {first:>16} {second:>16} {:>26}", "load", "ratio");
+    let mut missed = Vec::new();
+    for load in loads.iter().filter(|load| comparison.has(load.name)) {
+        let mut values: [Vec<f64>; 2] = Default::default();
+        for turn in 0..2 * comparison.repeats as usize {
+            let way = (turn + turn / 2) % 2;
+            values[way].push(measure(load, way).with_context(|| load.name.to_owned())?);
+            process::check_interrupt()?;
+        }
+        let [first, second] = &values;
+        let ratios = first.iter().zip(second).map(|(first, second)| first / second);
+        let ratio = Spread::of(ratios).context("no repeat")?;
+        let [first, second] = [first, second].map(|values| {
+            Spread::of(values.iter().copied()).map_or(String::new(), |spread| load.unit.show(spread.median))
+        });
+        let ratio_text = format!("{:.3} ({:.3}..{:.3})", ratio.median, ratio.low, ratio.high);
+        println!("{:<12} {first:>16} {second:>16} {ratio_text:>26}", load.name);
+        if ratio.median < goal {
+            missed.push(load.name);
+        }
+    }
+    println!("goal: {goal} or more");
+    if missed.is_empty() { Ok(()) } else { bail!("below: {}", missed.join(", ")) }
+}
