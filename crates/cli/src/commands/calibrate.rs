@@ -181,6 +181,7 @@ impl Test {
                 timing: repetition.timing()?,
                 repeats: repetition.repeats()?,
                 frames: missing,
+                hops: false,
             })),
             Self::Of(command) => match &**command {
                 Command::Stream(stream) => stream.plan(paths, None, mtu),

@@ -301,6 +301,7 @@ fn plan(path: &Path, mtu: u32, frames: Planned) -> Result<Plan, String> {
         timing,
         repeats: repetition.repeats()?,
         frames,
+        hops: false,
     });
     if let Goal::Ladder(ladder) = &mut plan.goal {
         let small = StreamTask { paths: vec![path.clone()], ..StreamTask::plain(Transport::Udp, SMALL) };

@@ -41,6 +41,10 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     flows: Flows,
 
+    /// Probe the routers too, next to UDP and TCP (see `linerate path`)
+    #[arg(long)]
+    hops: bool,
+
     /// Send raw frames through the SSH port too
     ///
     /// That is through ports that carry your SSH session or the connection to an agent.
@@ -113,6 +117,7 @@ impl Arguments {
             timing: self.repetition.timing()?,
             repeats: self.repetition.repeats()?,
             frames,
+            hops: self.hops,
         });
         Ok(self.prove.applied_to(plan))
     }

@@ -117,6 +117,28 @@ fn a_line_too_fast_for_sockets_leaves_a_gap_that_is_named() {
     close("the smallest share", number(layer(&record, above), "/share_of_layer_below"), least, 0.02);
 }
 
+/// The layers that stream name the link, and those above them have their figures.
+#[lab_test]
+fn a_ladder_with_hops_names_the_link_that_limits() {
+    let line = "lab --routers 2 --fault path,at=1-2,rate=10Mbit/s,queue=128KiB -- ladder a b --hops --time 2s --repeats 1 \
+                --json";
+    let record = TestFolder::new().measure(&words(line));
+    // A busy machine may widen the section or leave it out, and never names another link.
+    let mut probed = 0;
+    for result in record["results"].as_array().expect("results") {
+        let Some(ways) = result["ways"].as_array() else { continue };
+        probed += 1;
+        let address = |hop: usize| &ways[0]["hops"][hop]["addresses"][0];
+        assert_eq!([address(0), address(1), address(2)], ["198.18.1.2", "198.18.2.2", "198.18.3.2"], "{result}");
+        let section = &result["verdict"]["section"];
+        if let (Some(after), Some(before)) = (section["after"]["ttl"].as_u64(), section["before"]["ttl"].as_u64()) {
+            assert!(after <= 1 && before >= 2, "{section}");
+        }
+    }
+    assert_eq!(probed, 2, "UDP and TCP");
+    assert!(number(layer(&record, "rpc"), "/payload_bps/median") > 0.0);
+}
+
 #[test]
 fn a_ladder_that_measured_nothing_is_a_failure() {
     let place = TestFolder::new();

@@ -286,6 +286,7 @@ fn the_usual_calibration_serves_streams_transactions_and_a_ladder() {
         timing: Timing::when_steady(linerate_units::Nanos::from_secs(1)),
         repeats: Repeats::Times(2),
         frames: Planned::Missing(String::new()),
+        hops: false,
     };
     let known = plan(&usual(&request), Calibration::cable(interfaces())).expect("a calibration");
     let rates = vec![1_000; known.cells().len()];

@@ -20,11 +20,12 @@ mod udp;
 
 pub use climb::Climb;
 
+use crate::beside::with_load;
 use beside::Beside;
 use linerate_model::{
-    Firmness, FlowFigures, Goal, Host, IpVersion, Ladder, LadderLayer, LadderPlan, Latency, LayerLatency, LayerName,
-    Measurement, Message, Net, Path, PathLimit, Plan, Planned, Repeats, SocketOptions, Summary, Task, Timing,
-    Transport, Trial, TrialResult, Verdict, layer_bytes, message,
+    Firmness, FlowFigures, Goal, HopsTask, Host, IpVersion, Ladder, LadderLayer, LadderPlan, Latency, LayerLatency,
+    LayerName, Measurement, Message, Net, Path, PathLimit, Plan, Planned, Repeats, SocketOptions, Summary, Task,
+    Timing, Transport, Trial, TrialResult, Verdict, layer_bytes, message,
 };
 use linerate_units::BitRate;
 use std::collections::BTreeMap;
@@ -61,6 +62,8 @@ pub struct LadderRequest {
     pub repeats: Repeats,
     /// The trial of the raw-frame layer, or why there can be none.
     pub frames: Planned,
+    /// Whether the path is probed next to the streams.
+    pub hops: bool,
 }
 
 /// One layer.
@@ -118,12 +121,21 @@ impl LadderRequest {
     fn paths(&self) -> Vec<Path> {
         vec![self.path.clone()]
     }
+
+    fn cell(&self, name: String, task: Task) -> Trial {
+        let probes = match &task {
+            Task::Stream(stream) if self.hops => Some(HopsTask::beside(&stream.paths, &stream.net, None)),
+            _ => None,
+        };
+        let cell = Trial::new(name, task, self.timing);
+        probes.map(Task::Hops).into_iter().fold(cell, with_load)
+    }
 }
 
 /// Returns the plan of a ladder.
 pub fn plan(request: &LadderRequest) -> Plan {
     let trials = LAYERS.iter().flat_map(|layer| layer.trials(request));
-    let cells = trials.map(|(name, task)| Trial::new(name, task, request.timing)).collect();
+    let cells = trials.map(|(name, task)| request.cell(name, task)).collect();
     let LadderRequest { path, ip, mtu, calls_over, repeats, frames, .. } = request.clone();
     let echoes = match &frames {
         Planned::Trial(full) => frames::echoes(full),

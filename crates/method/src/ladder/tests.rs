@@ -29,6 +29,7 @@ fn request() -> LadderRequest {
         timing: Timing::of(Nanos::from_millis(100), Nanos::from_secs(1)),
         repeats: Repeats::Times(3),
         frames: Planned::Missing("no port".to_owned()),
+        hops: false,
     }
 }
 
@@ -378,6 +379,16 @@ fn each_layer_has_its_trials() {
     assert!(plan.cells().iter().all(|cell| cell.paths() == [Path::between("a", "b")]));
     let six = super::plan(&LadderRequest { ip: IpVersion::V6, mtu: 9000, ..request() });
     assert_eq!(six.cells()[0].task().message_bytes().map(|bytes| bytes.get()), Some(9000 - 48));
+}
+
+#[test]
+fn probes_run_next_to_streams_and_alone_before_them() {
+    let plan = plan(&LadderRequest { hops: true, ..request() });
+    let probed = |cell: &&Trial| cell.loads.iter().any(|load| matches!(load.task, Task::Hops(_)));
+    let names: Vec<&str> = plan.cells().iter().filter(probed).map(|cell| cell.name.as_str()).collect();
+    assert_eq!(names, ["udp 1472", "tcp"]);
+    let Step::Run { trial, .. } = crate::of(&plan, &[]).next() else { panic!("nothing to run") };
+    assert_eq!((trial.name.as_str(), trial.loads.len()), ("idle path", 1));
 }
 
 /// Frames a second that a line of 1 Gbit/s carries at 1518 bytes.

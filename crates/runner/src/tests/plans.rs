@@ -214,5 +214,6 @@ pub(super) fn ladder(times: u32) -> Plan {
         repeats: Repeats::Times(times),
         // What a line of 1 Gbit/s carries.
         frames: Planned::Trial(Box::new(frames_at(81_274))),
+        hops: false,
     })
 }
