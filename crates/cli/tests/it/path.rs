@@ -120,3 +120,16 @@ fn a_stream_with_hops_has_its_limit_located() {
         assert!(after <= 3 && before >= 4, "{}", record["results"][0]["verdict"]);
     }
 }
+
+#[lab_test]
+fn hosts_of_a_kept_lab_are_far_ends_with_agents() {
+    let place = TestFolder::new();
+    assert_eq!(place.run(&words("lab --routers 1 --keep")).code, Some(0));
+    let record = place.measure(&words("path a b --no-load --time 1s --json"));
+    assert_eq!(
+        record["results"][0]["ways"].as_array().map(Vec::len),
+        Some(2),
+        "b probes as well: {}",
+        record["results"]
+    );
+}
