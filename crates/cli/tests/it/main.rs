@@ -28,6 +28,7 @@ mod nfs;
 mod nfs_server;
 mod outage;
 mod path;
+mod path_clocks;
 mod path_programs;
 mod program;
 mod reach;

@@ -1,7 +1,7 @@
 //! `linerate path` next to mtr and tracepath on the same chain of routers.
 
 use crate::chain_lab::ChainLab;
-use crate::program::TestFolder;
+use crate::program::{TestFolder, counted};
 use linerate_testsuite::server_test;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -45,7 +45,7 @@ fn measure_next_to(lab: &ChainLab, time: &str, other: impl FnOnce()) -> Value {
 /// Returns the round trips of each hop from host a to host b.
 fn hops_of_record(record: &Value) -> Vec<RoundTrips> {
     let mut hops = Vec::new();
-    for hop in record["trials"][0]["counts"][0]["hops"][0]["client"]["way"]["hops"].as_array().expect("hops") {
+    for hop in counted(record)["counts"][0]["hops"][0]["client"]["way"]["hops"].as_array().expect("hops") {
         let samples = hop["samples"].as_array().expect("samples");
         let delays = samples.iter().filter_map(|sample| sample["delay"].as_f64());
         let address = hop["addresses"][0]["address"].as_str().unwrap_or_default().to_owned();
