@@ -3,7 +3,10 @@
 use linerate_engine::{SocketError, SocketSpec, failed};
 use linerate_model::{SocketOptions, Transport};
 use linerate_sys::error_queue::{QueuedError, probe_path_mtu};
-use linerate_sys::socket::{ECONNREFUSED, path_mtu};
+use linerate_sys::socket::{
+    EACCES, ECONNREFUSED, EHOSTDOWN, EHOSTUNREACH, EMSGSIZE, ENETUNREACH, ENONET, ENOPROTOOPT, EOPNOTSUPP, EPROTO,
+    path_mtu,
+};
 use socket2::{SockRef, Socket};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
@@ -158,13 +161,16 @@ pub(super) fn set_ttl(socket: &impl AsFd, ttl: u8, v6: bool, v4_too: bool) -> io
     Ok(())
 }
 
-/// Returns whether an error of a call belongs to an earlier packet: an ICMP message that the error queue has in full.
+/// Error numbers of ICMP and ICMPv6 messages (`icmp_err_convert` in net/ipv4/icmp.c, `icmpv6_err_convert` in net/ipv6/icmp.c, and the
+/// error handlers of UDP and raw sockets). Anybody can forge one.
+const ICMP_ERRORS: [i32; 10] =
+    [EACCES, ECONNREFUSED, EHOSTDOWN, EHOSTUNREACH, EMSGSIZE, ENETUNREACH, ENONET, ENOPROTOOPT, EOPNOTSUPP, EPROTO];
+
+/// Returns whether an error of a call may belong to an earlier packet: an ICMP message that the error queue has in full. The next call
+/// succeeds then.
 pub(super) fn is_of_earlier(error: &io::Error) -> bool {
-    error.raw_os_error() == Some(ECONNREFUSED)
-        || matches!(
-            error.kind(),
-            io::ErrorKind::HostUnreachable | io::ErrorKind::NetworkUnreachable | io::ErrorKind::PermissionDenied
-        )
+    error.kind() == io::ErrorKind::PermissionDenied
+        || error.raw_os_error().is_some_and(|number| ICMP_ERRORS.contains(&number))
 }
 
 /// Creates the error of connecting to `peer` from its cause.
