@@ -29,6 +29,7 @@ mod nfs_server;
 mod outage;
 mod path;
 mod path_clocks;
+mod path_forgery;
 mod path_programs;
 mod program;
 mod reach;
