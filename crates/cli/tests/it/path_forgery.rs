@@ -6,19 +6,32 @@ use linerate_testsuite::lab_test;
 use serde_json::Value;
 use std::process::Command;
 
-const ROUTERS: [&str; 3] = ["198.18.1.2", "198.18.2.2", "198.18.3.2"];
-const FAR_END: &str = "198.18.4.2";
 /// Least number of forged messages that a run has to reject. About 500 arrive in 5 s; the kernel drops the others.
 const MIN_REJECTED: u64 = 50;
-/// Runs in host b. For each flow of probes from host a that it sees, it sends 300 forged messages a second to host a, until nothing
-/// has come for a second. It has a line of output for each flow.
+/// Addresses of the routers and of host b.
+const HOPS_V4: [&str; 4] = ["198.18.1.2", "198.18.2.2", "198.18.3.2", "198.18.4.2"];
+const HOPS_V6: [&str; 4] = ["2001:2:0:1::2", "2001:2:0:2::2", "2001:2:0:3::2", "2001:2:0:4::2"];
+/// Answers of routers are not limited. A delay of 20 ms on the second link gives forged messages the time to arrive before the true ones.
+const FAULTS: [&str; 5] = [
+    "path,at=1-2,delay=20ms",
+    "path,at=2-3,mtu=1400",
+    "router,at=1,icmp-rate=none",
+    "router,at=2,icmp-rate=none",
+    "router,at=3,icmp-rate=none",
+];
+/// Runs in host b, with the addresses of the prober, the far end, a router and a host that is not there. For each flow of probes that it
+/// sees, it sends 300 forged messages a second to the prober, until no probe has come for a second.
 const FORGER: &str = r#"
-import itertools, os, random, socket, struct, time
+import itertools, os, random, socket, struct, sys, time
 
-PROBER, FAR_END, ROUTER, FOREIGN = "198.18.1.1", "198.18.4.2", "198.18.2.2", "198.18.99.66"
-SOURCES = [FOREIGN, ROUTER, FAR_END]
-# Type, code and MTU: time exceeded; fragmentation needed; port, protocol and host unreachable; prohibited; parameter problem.
-KINDS = [(11, 0, 0), (3, 4, 600), (3, 3, 0), (3, 2, 0), (3, 1, 0), (3, 13, 0), (12, 0, 0)]
+PROBER, *SOURCES = [socket.inet_pton(socket.AF_INET6 if ":" in word else socket.AF_INET, word) for word in sys.argv[1:]]
+V6 = len(PROBER) == 16
+# Length of an IP header, and offsets of its protocol and addresses.
+HEADER, PROTOCOL, ADDRESSES = (40, 6, 8) if V6 else (20, 9, 12)
+UDP, ICMP, ECHO = (17, 58, 128) if V6 else (17, 1, 8)
+# Type, code and MTU: time exceeded; packet too big; port, protocol and host unreachable; prohibited; parameter problem.
+KINDS_V4 = [(11, 0, 0), (3, 4, 600), (3, 3, 0), (3, 2, 0), (3, 1, 0), (3, 13, 0), (12, 0, 0)]
+KINDS_V6 = [(3, 0, 0), (2, 0, 1280), (1, 4, 0), (1, 0, 0), (1, 3, 0), (1, 1, 0), (4, 0, 0)]
 
 def checksum(data):
     data += b"\0" * (len(data) % 2)
@@ -28,35 +41,51 @@ def checksum(data):
 
 # The number of a probe can be guessed; the timestamp after it cannot.
 def wrong_payload(packet):
-    return packet[:28] + os.urandom(64)
+    return packet[:HEADER + 8] + os.urandom(64)
 
 def right_number(packet):
-    return packet[:32] + os.urandom(60)
+    return packet[:HEADER + 12] + os.urandom(60)
 
 def other_flow(packet):
-    return packet[:20] + os.urandom(8) + packet[28:]
+    return packet[:HEADER] + os.urandom(8) + packet[HEADER + 8:]
 
 def garbage(packet):
     return os.urandom(random.randrange(100))
 
-QUOTES = [wrong_payload, right_number, wrong_payload, other_flow, garbage]
-received = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(0x0800))
+# A header of options before another one.
+def options(protocol):
+    return bytes([protocol, 0, 1, 4, 0, 0, 0, 0])
+
+def extension_headers(packet):
+    headers = bytes([60]) + packet[7:HEADER] + options(60) + options(60) + options(packet[PROTOCOL])
+    return packet[:PROTOCOL] + headers + packet[HEADER:HEADER + 12] + os.urandom(60)
+
+def ip_packet(source, message):
+    if not V6:
+        header = struct.pack("!BBHHHBBH", 0x45, 0, HEADER + len(message), 0, 0, 64, ICMP, 0)
+        return header + source + PROBER + message
+    # Half of the messages themselves have options.
+    before = random.choice([b"", options(ICMP)])
+    header = struct.pack("!IHBB", 6 << 28, len(before) + len(message), 60 if before else ICMP, 64)
+    return header + source + PROBER + before + message
+
+QUOTES = [wrong_payload, right_number, extension_headers if V6 else wrong_payload, other_flow, garbage]
+FAMILY, ETHER = (socket.AF_INET6, 0x86dd) if V6 else (socket.AF_INET, 0x0800)
+received = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(ETHER))
 received.settimeout(1 / 300)
-raw = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW)
-raw.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 20)
+raw = socket.socket(FAMILY, socket.SOCK_RAW, socket.IPPROTO_RAW)
 flows = {}
-forged = itertools.cycle(itertools.product(QUOTES, SOURCES, KINDS))
+forged = itertools.cycle(itertools.product(QUOTES, SOURCES, KINDS_V6 if V6 else KINDS_V4))
 due = 0
 while True:
     try:
         packet = received.recv(2048)
-        is_probe = packet[12:20] == socket.inet_aton(PROBER) + socket.inet_aton(FAR_END) and len(packet) >= 52
-        if is_probe and (packet[9] == 17 or packet[9] == 1 and packet[20] == 8):
-            # The ports, or the identifier of an echo request.
-            flow = packet[20:24] if packet[9] == 17 else packet[24:26]
-            if flow not in flows:
-                print(flow.hex(), flush=True)
-            flows[flow] = (time.monotonic(), packet)
+        is_probe = packet[ADDRESSES:HEADER] == PROBER + SOURCES[0] and len(packet) >= HEADER + 32
+        # The ports, or the identifier of an echo request.
+        if is_probe and packet[PROTOCOL] == UDP:
+            flows[packet[HEADER:HEADER + 4]] = (time.monotonic(), packet)
+        elif is_probe and packet[PROTOCOL] == ICMP and packet[HEADER] == ECHO:
+            flows[packet[HEADER + 4:HEADER + 6]] = (time.monotonic(), packet)
     except TimeoutError:
         pass
     if time.monotonic() < due:
@@ -65,15 +94,14 @@ while True:
     for seen, packet in flows.values():
         if time.monotonic() - seen < 1:
             quote, source, (kind, code, mtu) = next(forged)
-            message = struct.pack("!BBHHH", kind, code, 0, 0, mtu) + quote(packet)
-            message = message[:2] + struct.pack("!H", checksum(message)) + message[4:]
-            header = struct.pack("!BBHHHBBH4s4s", 0x45, 0, 20 + len(message), 0, 0, 64, 1, 0,
-                                 socket.inet_aton(source), socket.inet_aton(PROBER))
-            raw.sendto(header + message, (PROBER, 0))
+            message = struct.pack("!BBHI", kind, code, 0, mtu) + quote(packet)[:1000]
+            pseudo = source + PROBER + struct.pack("!II", len(message), ICMP) if V6 else b""
+            message = message[:2] + struct.pack("!H", checksum(pseudo + message)) + message[4:]
+            raw.sendto(ip_packet(source, message), (socket.inet_ntop(FAMILY, PROBER), 0))
 "#;
 
 /// Checks that a run saw forged messages, and shows nothing but the path.
-fn check(ran: &Ran, what: &str) {
+fn check(ran: &Ran, truth: [&str; 4], what: &str) {
     assert_eq!(ran.code, Some(0), "{what}: {}", ran.err);
     let record = ran.json();
     let client = &counted(&record)["counts"][0]["hops"][0]["client"];
@@ -82,43 +110,54 @@ fn check(ran: &Ran, what: &str) {
     eprintln!("{what}: {rejected} forged messages rejected, MTU {}", way["path_mtu"]);
     assert!(rejected >= MIN_REJECTED && client["way"]["given_up"].is_null(), "{client}");
     let hops = way["hops"].as_array().expect("hops");
-    let addresses: Vec<&Value> = hops.iter().map(|hop| &hop["addresses"]).collect();
-    let truth: Vec<Value> = ROUTERS.iter().chain([&FAR_END]).map(|address| Value::from(vec![*address])).collect();
-    assert_eq!(addresses, truth.iter().collect::<Vec<_>>(), "{what}");
+    let addresses: Vec<Value> = hops.iter().map(|hop| hop["addresses"].clone()).collect();
+    assert_eq!(addresses, truth.map(|address| Value::from(vec![address])), "{what}");
     assert!(way["path_changed"].is_null() && way["sections"] == Value::Array(Vec::new()), "{what}: {way}");
     let mtu = &way["path_mtu"];
     assert_eq!((&mtu["bytes"], &mtu["link_mtu"]), (&1_400.into(), &1_500.into()), "{what}: {mtu}");
     let reports = mtu["reports"].as_array().expect("a report");
     assert!(mtu["black_hole"].is_null() && reports.len() == 1, "{what}: {mtu}");
-    assert_eq!((&reports[0]["address"], &reports[0]["mtu"]), (&ROUTERS[1].into(), &1_400.into()), "{what}");
+    assert_eq!((&reports[0]["address"], &reports[0]["mtu"]), (&truth[1].into(), &1_400.into()), "{what}");
     let far_end = &hops[3]["idle"];
     let [sent, answered] = ["sent", "answered"].map(|name| far_end[name].as_u64().expect("a count"));
     assert!(sent >= 20 && sent == answered, "{what}: {far_end}");
 }
 
-/// A delay of 20 ms on the second link gives forged messages the time to arrive before the true ones.
-#[lab_test(Program("python3"))]
-fn forged_icmp_messages_change_nothing() {
+/// Probes a path with all packets that have a payload, while a host forges messages.
+fn forged_messages_change_nothing(hops: [&str; 4], [prober, foreign]: [&str; 2]) {
     let place = TestFolder::new();
-    let faults = ["path,at=1-2,delay=20ms", "path,at=2-3,mtu=1400"];
-    let unlimited = ["router,at=1,icmp-rate=none", "router,at=2,icmp-rate=none", "router,at=3,icmp-rate=none"];
-    let lab = ChainLab::up(3, &[&faults[..], &unlimited].concat());
+    let lab = ChainLab::up(3, &FAULTS);
     let set = lab.run("a", &["sh", "-c", "echo 0 2147483647 > /proc/sys/net/ipv4/ping_group_range"]);
     assert!(set.status.success(), "{set:?}");
     let mut python = Command::new("python3");
-    python.args(["-c", FORGER]);
+    let far_end = hops[3];
+    python.args(["-c", FORGER, prober, far_end, hops[1], foreign]);
     let mut forger = lab.start("b", python);
-    let options = ["--no-load", "--time", "3s", "--json"];
+    let version = if prober.contains(':') { "-6" } else { "-4" };
+    let options = [version, "--no-load", "--time", "3s", "--json"];
     let urls = ["a", "b"].map(|host| lab.url(host));
-    check(&place.run(&[&["path", &urls[0], &urls[1]][..], &options].concat()), "udp");
-    // By now the kernel of host a believes that the path MTU is 600 bytes. Agents give up the right to raw sockets.
+    check(&place.run(&[&["path", &urls[0], &urls[1]][..], &options].concat()), hops, "udp");
+    // By now the kernel of host a believes in a smaller path MTU. Agents give up the right to raw sockets.
     let runs = ["ping", "raw-icmp"].map(|packet| {
-        let command = place.command(&[&["path", FAR_END, "--packet", packet][..], &options].concat());
+        let command = place.command(&[&["path", far_end, "--packet", packet][..], &options].concat());
         (lab.start("a", command), packet)
     });
+    let runs = runs.map(|(run, packet)| (run.wait_with_output().expect("it ends"), packet));
+    forger.kill().expect("it can be killed");
+    let forger = forger.wait_with_output().expect("it ends");
+    assert!(forger.stderr.is_empty(), "{}", String::from_utf8_lossy(&forger.stderr));
     for (run, packet) in runs {
-        check(&run.wait_with_output().expect("it ends").into(), packet);
+        check(&run.into(), hops, packet);
     }
-    forger.kill().expect("it runs");
-    forger.wait().expect("it ends");
+}
+
+#[lab_test(Program("python3"))]
+fn forged_icmp_messages_change_nothing() {
+    forged_messages_change_nothing(HOPS_V4, ["198.18.1.1", "198.18.99.66"]);
+}
+
+/// Some quoted packets, and some messages themselves, have extension headers.
+#[lab_test(Program("python3"))]
+fn forged_icmpv6_messages_change_nothing() {
+    forged_messages_change_nothing(HOPS_V6, ["2001:2:0:1::1", "2001:2:0:63::42"]);
 }
