@@ -88,7 +88,7 @@ fn check(record: &Value, ahead: i64) -> [i64; 2] {
 }
 
 /// The agents' control connections do not cross the path, so the offset is known well.
-#[lab_test]
+#[lab_test(Program("python3"))]
 fn one_way_delays_lie_within_their_ranges_whatever_the_clocks_differ() {
     for ahead in [[0, 1_000_123_456_789], [86_400_987_654_321, 0]] {
         let place = TestFolder::new();
@@ -105,7 +105,7 @@ fn one_way_delays_lie_within_their_ranges_whatever_the_clocks_differ() {
 }
 
 /// The control connection crosses the path too: the offset is known as well as a round trip allows.
-#[lab_test]
+#[lab_test(Program("python3"))]
 fn control_over_an_asymmetric_path_widens_the_ranges() {
     let place = TestFolder::new();
     let ahead = 1_000_123_456_789;
