@@ -212,6 +212,11 @@ impl Prober {
         }
     }
 
+    /// Returns whether this address has quoted the payload of a probe.
+    fn quotes_payload(&self, from: IpAddr) -> bool {
+        self.survey.as_ref().is_some_and(|survey| survey.quotes_payload(from))
+    }
+
     fn edges(&self) -> Edges {
         let timeline = &self.timeline;
         Edges { open: timeline.open(), close: timeline.close(), measure: timeline.measure().get() }
@@ -320,7 +325,9 @@ impl Prober {
         if self.survey.is_none() {
             return;
         }
-        let Some(probe) = self.find(probe, buffer, error.extension.is_some(), now) else {
+        let found = self.find(probe, buffer, error.extension.is_some(), now);
+        // A sender of ICMP errors quotes as much each time.
+        let Some(probe) = found.filter(|probe| probe.has_proof || !self.quotes_payload(from)) else {
             self.rejected += 1;
             return;
         };
@@ -401,7 +408,8 @@ impl Prober {
     fn take_far_end(&mut self, arrived: &Arrived, probe: &ProbeId, buffer: &[u8], edges: Edges) {
         let now = clock::now();
         let at = arrived.arrived_unix_ns.map_or(now, monotonic);
-        let Some(probe) = self.find(probe, buffer, false, now) else {
+        // An echo reply has all data of the request (RFC 792).
+        let Some(probe) = self.find(probe, buffer, false, now).filter(|probe| probe.has_proof) else {
             self.rejected += 1;
             return;
         };

@@ -19,12 +19,15 @@ const FAULTS: [&str; 5] = [
     "router,at=2,icmp-rate=none",
     "router,at=3,icmp-rate=none",
 ];
-/// Runs in host b, with the addresses of the prober, the far end, a router and a host that is not there. For each flow of probes that it
-/// sees, it sends 300 forged messages a second to the prober, until no probe has come for a second.
+/// The same without a small MTU, and with a router that does not answer.
+const SILENT_FAULTS: [&str; 4] =
+    ["path,at=1-2,delay=20ms", "router,at=1,icmp-rate=none", "router,at=2,silent=true", "router,at=3,icmp-rate=none"];
+/// Runs in host b, with `short` or `long` quotes, the address of the prober, that of the far end, and others to send from. For each flow of
+/// probes that it sees, it sends 300 forged messages a second to the prober, until no probe has come for a second.
 const FORGER: &str = r#"
 import itertools, os, random, socket, struct, sys, time
 
-PROBER, *SOURCES = [socket.inet_pton(socket.AF_INET6 if ":" in word else socket.AF_INET, word) for word in sys.argv[1:]]
+PROBER, *SOURCES = [socket.inet_pton(socket.AF_INET6 if ":" in word else socket.AF_INET, word) for word in sys.argv[2:]]
 V6 = len(PROBER) == 16
 # Length of an IP header, and offsets of its protocol and addresses.
 HEADER, PROTOCOL, ADDRESSES = (40, 6, 8) if V6 else (20, 9, 12)
@@ -52,6 +55,10 @@ def other_flow(packet):
 def garbage(packet):
     return os.urandom(random.randrange(100))
 
+# As from a router that quotes 8 bytes after the IP header: nothing that is hard to guess.
+def only_ports(packet):
+    return packet[:HEADER + 8]
+
 # A header of options before another one.
 def options(protocol):
     return bytes([protocol, 0, 1, 4, 0, 0, 0, 0])
@@ -70,6 +77,8 @@ def ip_packet(source, message):
     return header + source + PROBER + before + message
 
 QUOTES = [wrong_payload, right_number, extension_headers if V6 else wrong_payload, other_flow, garbage]
+if sys.argv[1] == "short":
+    QUOTES = [only_ports]
 FAMILY, ETHER = (socket.AF_INET6, 0x86dd) if V6 else (socket.AF_INET, 0x0800)
 received = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(ETHER))
 received.settimeout(1 / 300)
@@ -98,66 +107,102 @@ while True:
             pseudo = source + PROBER + struct.pack("!II", len(message), ICMP) if V6 else b""
             message = message[:2] + struct.pack("!H", checksum(pseudo + message)) + message[4:]
             raw.sendto(ip_packet(source, message), (socket.inet_ntop(FAMILY, PROBER), 0))
+            if sys.argv[1] == "short" and packet[PROTOCOL] == ICMP:
+                # An echo reply without data.
+                message = bytes([ECHO + 1 if V6 else 0, 0, 0, 0]) + packet[HEADER + 4:HEADER + 8]
+                pseudo = SOURCES[0] + PROBER + struct.pack("!II", len(message), ICMP) if V6 else b""
+                message = message[:2] + struct.pack("!H", checksum(pseudo + message)) + message[4:]
+                raw.sendto(ip_packet(SOURCES[0], message), (socket.inet_ntop(FAMILY, PROBER), 0))
 "#;
 
-/// Checks that a run saw forged messages, and shows nothing but the path.
-fn check(ran: &Ran, truth: [&str; 4], what: &str) {
-    assert_eq!(ran.code, Some(0), "{what}: {}", ran.err);
-    let record = ran.json();
-    let client = &counted(&record)["counts"][0]["hops"][0]["client"];
-    let rejected = client["way"]["rejected"].as_u64().expect("a count");
-    let way = &record["results"][0]["ways"][0];
-    eprintln!("{what}: {rejected} forged messages rejected, MTU {}", way["path_mtu"]);
-    assert!(rejected >= MIN_REJECTED && client["way"]["given_up"].is_null(), "{client}");
-    let hops = way["hops"].as_array().expect("hops");
-    let addresses: Vec<Value> = hops.iter().map(|hop| hop["addresses"].clone()).collect();
-    assert_eq!(addresses, truth.map(|address| Value::from(vec![address])), "{what}");
-    assert!(way["path_changed"].is_null() && way["sections"] == Value::Array(Vec::new()), "{what}: {way}");
-    let mtu = &way["path_mtu"];
-    assert_eq!((&mtu["bytes"], &mtu["link_mtu"]), (&1_400.into(), &1_500.into()), "{what}: {mtu}");
-    let reports = mtu["reports"].as_array().expect("a report");
-    assert!(mtu["black_hole"].is_null() && reports.len() == 1, "{what}: {mtu}");
-    assert_eq!((&reports[0]["address"], &reports[0]["mtu"]), (&truth[1].into(), &1_400.into()), "{what}");
-    let far_end = &hops[3]["idle"];
-    let [sent, answered] = ["sent", "answered"].map(|name| far_end[name].as_u64().expect("a count"));
-    assert!(sent >= 20 && sent == answered, "{what}: {far_end}");
-}
-
-/// Probes a path with all packets that have a payload, while a host forges messages.
-fn forged_messages_change_nothing(hops: [&str; 4], [prober, foreign]: [&str; 2]) {
+/// Runs `linerate path` with each kind of packets that have a payload, while a host forges messages. Returns the way from host a to host b
+/// of each run.
+fn probe_next_to_forger(faults: &[&str], quotes: &str, addresses: [&str; 4]) -> Vec<Value> {
+    let [prober, far_end, ..] = addresses;
     let place = TestFolder::new();
-    let lab = ChainLab::up(3, &FAULTS);
+    let lab = ChainLab::up(3, faults);
     let set = lab.run("a", &["sh", "-c", "echo 0 2147483647 > /proc/sys/net/ipv4/ping_group_range"]);
     assert!(set.status.success(), "{set:?}");
     let mut python = Command::new("python3");
-    let far_end = hops[3];
-    python.args(["-c", FORGER, prober, far_end, hops[1], foreign]);
+    python.args(["-c", FORGER, quotes]).args(addresses);
     let mut forger = lab.start("b", python);
     let version = if prober.contains(':') { "-6" } else { "-4" };
     let options = [version, "--no-load", "--time", "3s", "--json"];
     let urls = ["a", "b"].map(|host| lab.url(host));
-    check(&place.run(&[&["path", &urls[0], &urls[1]][..], &options].concat()), hops, "udp");
-    // By now the kernel of host a believes in a smaller path MTU. Agents give up the right to raw sockets.
-    let runs = ["ping", "raw-icmp"].map(|packet| {
-        let command = place.command(&[&["path", far_end, "--packet", packet][..], &options].concat());
-        (lab.start("a", command), packet)
-    });
-    let runs = runs.map(|(run, packet)| (run.wait_with_output().expect("it ends"), packet));
+    let mut ends = vec![place.run(&[&["path", &urls[0], &urls[1]][..], &options].concat())];
+    // By now the kernel of host a may believe in a smaller path MTU. Agents give up the right to raw sockets.
+    let runs = ["ping", "raw-icmp"]
+        .map(|packet| lab.start("a", place.command(&[&["path", far_end, "--packet", packet][..], &options].concat())));
+    ends.extend(runs.map(|run| Ran::from(run.wait_with_output().expect("it ends"))));
     forger.kill().expect("it can be killed");
     let forger = forger.wait_with_output().expect("it ends");
     assert!(forger.stderr.is_empty(), "{}", String::from_utf8_lossy(&forger.stderr));
-    for (run, packet) in runs {
-        check(&run.into(), hops, packet);
+    let mut ways = Vec::new();
+    for (ran, packet) in ends.iter().zip(["udp", "ping", "raw-icmp"]) {
+        assert_eq!(ran.code, Some(0), "{packet}: {}", ran.err);
+        let record = ran.json();
+        let client = &counted(&record)["counts"][0]["hops"][0]["client"];
+        let rejected = client["way"]["rejected"].as_u64().expect("a count");
+        let way = &record["results"][0]["ways"][0];
+        eprintln!("{packet}: {rejected} forged messages rejected, MTU {}", way["path_mtu"]);
+        assert!(rejected >= MIN_REJECTED && client["way"]["given_up"].is_null(), "{client}");
+        assert!(way["path_changed"].is_null() && way["sections"] == Value::Array(Vec::new()), "{way}");
+        let far_end = &way["hops"].as_array().and_then(|hops| hops.last()).expect("hops")["idle"];
+        let [sent, answered] = ["sent", "answered"].map(|name| far_end[name].as_u64().expect("a count"));
+        assert!(sent >= 20 && sent == answered, "{packet}: {far_end}");
+        ways.push(way.clone());
+    }
+    ways
+}
+
+/// Returns the addresses of each hop.
+fn addresses(way: &Value) -> Vec<Vec<&str>> {
+    let mut hops = Vec::new();
+    for hop in way["hops"].as_array().expect("hops") {
+        let addresses = hop["addresses"].as_array().expect("addresses");
+        hops.push(addresses.iter().filter_map(Value::as_str).collect());
+    }
+    hops
+}
+
+fn wrong_quotes_change_nothing(hops: [&str; 4], prober: &str, foreign: &str) {
+    for way in probe_next_to_forger(&FAULTS, "long", [prober, hops[3], hops[1], foreign]) {
+        assert_eq!(addresses(&way), hops.map(|address| vec![address]));
+        let mtu = &way["path_mtu"];
+        assert_eq!((&mtu["bytes"], &mtu["link_mtu"]), (&1_400.into(), &1_500.into()), "{mtu}");
+        let reports = mtu["reports"].as_array().expect("a report");
+        assert!(mtu["black_hole"].is_null() && reports.len() == 1, "{mtu}");
+        assert_eq!((&reports[0]["address"], &reports[0]["mtu"]), (&hops[1].into(), &1_400.into()));
+    }
+}
+
+/// A message of the far end at the TTL of the silent router would make the path shorter.
+fn short_quotes_change_nothing(hops: [&str; 4], prober: &str) {
+    for way in probe_next_to_forger(&SILENT_FAULTS, "short", [prober, hops[3], hops[2], hops[0]]) {
+        assert_eq!(addresses(&way), [vec![hops[0]], vec![], vec![hops[2]], vec![hops[3]]]);
+        let mtu = &way["path_mtu"];
+        assert!(mtu["bytes"] == 1_500 && mtu["reports"].is_null() && mtu["black_hole"].is_null(), "{mtu}");
     }
 }
 
 #[lab_test(Program("python3"))]
 fn forged_icmp_messages_change_nothing() {
-    forged_messages_change_nothing(HOPS_V4, ["198.18.1.1", "198.18.99.66"]);
+    wrong_quotes_change_nothing(HOPS_V4, "198.18.1.1", "198.18.99.66");
 }
 
 /// Some quoted packets, and some messages themselves, have extension headers.
 #[lab_test(Program("python3"))]
 fn forged_icmpv6_messages_change_nothing() {
-    forged_messages_change_nothing(HOPS_V6, ["2001:2:0:1::1", "2001:2:0:63::42"]);
+    wrong_quotes_change_nothing(HOPS_V6, "2001:2:0:1::1", "2001:2:0:63::42");
+}
+
+/// Routers and hosts that have quoted payloads do not quote less later.
+#[lab_test(Program("python3"))]
+fn short_icmp_messages_in_the_name_of_known_hops_change_nothing() {
+    short_quotes_change_nothing(HOPS_V4, "198.18.1.1");
+}
+
+#[lab_test(Program("python3"))]
+fn short_icmpv6_messages_in_the_name_of_known_hops_change_nothing() {
+    short_quotes_change_nothing(HOPS_V6, "2001:2:0:1::1");
 }
