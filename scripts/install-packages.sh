@@ -29,6 +29,8 @@ needs() {
             echo "iperf3 iperf3"
             echo "openssl openssl"
             echo "nuttcp nuttcp"
+            echo "mtr mtr-tiny"
+            echo "tracepath iputils-tracepath"
             echo "snmpd snmpd"
             echo "rpcbind rpcbind"
             echo "rpcinfo rpcbind"

@@ -218,7 +218,12 @@ impl HostBook {
         if word == LOCAL || is_written || self.lab.contains_key(&name) {
             return true;
         }
-        self.lab.is_empty() && SavedHosts::read().is_ok_and(|saved| saved.find(&name).is_some())
+        if !self.lab.is_empty() {
+            return false;
+        }
+        let kept = linerate_lab::kept().ok().flatten();
+        kept.is_some_and(|kept| kept.hosts().contains_key(&name))
+            || SavedHosts::read().is_ok_and(|saved| saved.find(&name).is_some())
     }
 
     fn is_reached_by_ipv6(&self, host: &HostArgument) -> bool {

@@ -212,6 +212,11 @@ impl Prober {
         }
     }
 
+    /// Returns whether this address has quoted the payload of a probe.
+    fn quotes_payload(&self, from: IpAddr) -> bool {
+        self.survey.as_ref().is_some_and(|survey| survey.quotes_payload(from))
+    }
+
     fn edges(&self) -> Edges {
         let timeline = &self.timeline;
         Edges { open: timeline.open(), close: timeline.close(), measure: timeline.measure().get() }
@@ -320,7 +325,9 @@ impl Prober {
         if self.survey.is_none() {
             return;
         }
-        let Some(probe) = self.find(probe, buffer, error.extension.is_some(), now) else {
+        let found = self.find(probe, buffer, error.extension.is_some(), now);
+        // A sender of ICMP errors quotes as much each time.
+        let Some(probe) = found.filter(|probe| probe.has_proof || !self.quotes_payload(from)) else {
             self.rejected += 1;
             return;
         };
@@ -342,7 +349,7 @@ impl Prober {
         let quoted = &buffer[..error.quoted.min(buffer.len())];
         let extensions = error.extension.and_then(|offset| quoted.get(offset..)).map(icmp_extension::parse);
         let far_end = (is_far_end && kind == IcmpKind::Unreachable).then(FarEndAnswer::default);
-        let at = error.arrived_unix_ns.map_or(now, |unix| monotonic(unix, now));
+        let at = error.arrived_unix_ns.map_or(now, monotonic);
         let answer = Answer { from, at, labels: extensions.unwrap_or_default().labels, far_end };
         let Some(survey) = &mut self.survey else { return };
         if survey.answered(probe, answer, probe.has_proof, edges) {
@@ -352,8 +359,7 @@ impl Prober {
 
     /// Takes a packet of the peer: a reply to a probe, or a probe to reflect.
     fn take_packet(&mut self, arrived: &Arrived, bytes: &[u8], edges: Edges) {
-        let now = clock::now();
-        let at = arrived.arrived_unix_ns.map_or(now, |unix| monotonic(unix, now));
+        let at = arrived.arrived_unix_ns.map_or_else(clock::now, monotonic);
         if let Ok((reply, _)) = ReflectedPacket::read(bytes, &self.ways.own)
             && self.take_reply(&reply, arrived, at, edges)
         {
@@ -401,8 +407,9 @@ impl Prober {
     /// Takes an answer of the far end's operating system: an ICMP echo reply, SYN-ACK or RST.
     fn take_far_end(&mut self, arrived: &Arrived, probe: &ProbeId, buffer: &[u8], edges: Edges) {
         let now = clock::now();
-        let at = arrived.arrived_unix_ns.map_or(now, |unix| monotonic(unix, now));
-        let Some(probe) = self.find(probe, buffer, false, now) else {
+        let at = arrived.arrived_unix_ns.map_or(now, monotonic);
+        // An echo reply has all data of the request (RFC 792).
+        let Some(probe) = self.find(probe, buffer, false, now).filter(|probe| probe.has_proof) else {
             self.rejected += 1;
             return;
         };
@@ -564,10 +571,13 @@ fn is_too_big(error: &io::Error) -> bool {
 }
 
 /// Returns a time of the kernel's clock of arrivals on the monotonic clock, by its age.
-fn monotonic(unix_ns: u64, now: u64) -> u64 {
+///
+/// The monotonic clock is read last. A thread that is descheduled in between then sees an arrival late and never early: the bounds of the
+/// clocks' offset rest on delays that are never too short.
+fn monotonic(unix_ns: u64) -> u64 {
     const MAX_AGE: u64 = 1_000_000_000;
     let age = clock::unix_now().saturating_sub(unix_ns).min(MAX_AGE);
-    now.saturating_sub(age)
+    clock::now().saturating_sub(age)
 }
 
 /// Returns a key that nobody knows, for probes to hosts that reflect none.

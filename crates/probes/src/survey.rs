@@ -353,6 +353,12 @@ impl Survey {
         candidates.all(|other| other.target == first.target).then(|| matched(first, false))
     }
 
+    /// Returns whether this address has answered with the payload of a probe.
+    pub(crate) fn quotes_payload(&self, from: IpAddr) -> bool {
+        let mut states = self.routers.iter().chain([&self.far_end]).filter(|state| state.quotes_payload);
+        states.any(|state| state.hop.addresses.iter().any(|known| known.address == from))
+    }
+
     /// Finds a probe by its number.
     pub(crate) fn numbered(&self, sequence: u32) -> Option<Matched> {
         self.waiting.iter().rev().find(|waiting| waiting.sequence == sequence).map(|waiting| matched(waiting, true))
@@ -814,7 +820,9 @@ mod tests {
                 assert_eq!(survey.quoted(second, is_padded, 2 * MS), None, "two were asked");
             }
             let answer = Answer { from: Ipv4Addr::LOCALHOST.into(), at: 2 * MS, labels: Vec::new(), far_end: None };
+            assert!(!survey.quotes_payload(answer.from));
             assert!(survey.answered(only, answer.clone(), true, edges));
+            assert!(survey.quotes_payload(answer.from));
             let second_router = survey.quoted(second, is_padded, 2 * MS).map(|probe| probe.target);
             assert_eq!(second_router, Some(Target::Router(2)));
             // The first router quotes payloads, so that a short quote is not its own.

@@ -2,6 +2,7 @@
 
 mod amplification;
 mod calibration;
+mod chain_lab;
 mod compare;
 mod confined;
 mod copy;
@@ -27,6 +28,9 @@ mod nfs;
 mod nfs_server;
 mod outage;
 mod path;
+mod path_clocks;
+mod path_forgery;
+mod path_programs;
 mod program;
 mod reach;
 mod record;

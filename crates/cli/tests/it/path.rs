@@ -1,8 +1,10 @@
 //! Hops, path MTU and one-way delay over chains of routers.
 
+use crate::firewall::Host;
 use crate::program::{TestFolder, words};
 use linerate_testsuite::lab_test;
 use serde_json::Value;
+use std::fmt::Write as _;
 
 fn measure(line: &str) -> Value {
     TestFolder::new().measure(&words(line))
@@ -119,4 +121,40 @@ fn a_stream_with_hops_has_its_limit_located() {
     if let Some((after, before)) = hops_of(&record["results"][0]["verdict"]["section"]) {
         assert!(after <= 3 && before >= 4, "{}", record["results"][0]["verdict"]);
     }
+}
+
+#[lab_test]
+fn hosts_of_a_kept_lab_are_far_ends_with_agents() {
+    let place = TestFolder::new();
+    assert_eq!(place.run(&words("lab --routers 1 --keep")).code, Some(0));
+    let record = place.measure(&words("path a b --no-load --time 1s --json"));
+    assert_eq!(
+        record["results"][0]["ways"].as_array().map(Vec::len),
+        Some(2),
+        "b probes as well: {}",
+        record["results"]
+    );
+}
+
+/// A name with 64 addresses on loopback, and two with 64 addresses of each family without a route.
+#[lab_test(Program("unshare"))]
+fn one_of_many_addresses_of_a_name_is_probed_and_named() {
+    let place = TestFolder::new();
+    let mut hosts = String::new();
+    for number in 1..=64 {
+        writeln!(hosts, "127.0.9.{number} near.example").expect("written");
+        writeln!(hosts, "198.18.9.{number} far.example\n2001:2:0:9::{number} far.example").expect("written");
+    }
+    let mounts = format!("mount --bind {} /etc/hosts", place.file("hosts", &hosts));
+    let host = Host::new();
+    let run = |line: &str| {
+        let command = place.command_after(&mounts, &words(line));
+        host.network.enter(|| place.start_command(command)).expect("entered").end()
+    };
+    let record = run("path near.example --no-load --time 500ms --json").json();
+    let found = addresses(way(&record));
+    assert!(found.len() == 1 && found[0].starts_with("127.0.9."), "{found:?}");
+    run("path far.example --no-load").says(3, &["connecting to 198.18.9.", "is there a route?"]);
+    run("path far.example --no-load -6").says(3, &["connecting to [2001:2:0:9::", "is there a route?"]);
+    run("path near.example --no-load -6").says(2, &["`near.example` has no IPv6 address", "-4"]);
 }

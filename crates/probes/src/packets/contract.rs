@@ -2,14 +2,19 @@
 
 use linerate_engine::{SocketError, SocketSpec, failed};
 use linerate_model::{SocketOptions, Transport};
-use linerate_sys::error_queue::{QueuedError, probe_path_mtu};
-use linerate_sys::socket::{ECONNREFUSED, path_mtu};
+use linerate_sys::error_queue::QueuedError;
+use linerate_sys::netlink::Route;
+use linerate_sys::socket::{
+    EACCES, ECONNREFUSED, EHOSTDOWN, EHOSTUNREACH, EMSGSIZE, ENETUNREACH, ENONET, ENOPROTOOPT, EOPNOTSUPP, EPROTO,
+};
 use socket2::{SockRef, Socket};
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::ops::Range;
 use std::os::fd::AsFd;
 
+/// Largest IPv4 packet (RFC 791 section 3.1). The MTU of a loopback interface is larger.
+const MAX_PACKET: u32 = 65_535;
 /// Attempts at a call that fails with an ICMP error of an earlier packet.
 pub(super) const ATTEMPTS: u32 = 4;
 
@@ -135,11 +140,14 @@ impl Client {
 
 /// Returns the MTU of the first link to `peer`. `None` if the kernel does not know it.
 fn link_mtu(peer: SocketAddr) -> Option<u32> {
-    // A new socket that probes sees the MTU of the link, whatever is known of the path.
-    let socket = UdpSocket::bind(SocketAddr::new(unspecified(peer.is_ipv6()), 0)).ok()?;
-    probe_path_mtu(socket.as_fd(), peer.is_ipv6()).ok()?;
-    socket.connect(peer).ok()?;
-    path_mtu(socket.as_fd(), peer.is_ipv6()).ok()
+    // IP_MTU of a socket is what the kernel knows of the path: an ICMP message, which anybody can forge, lowers it for ten minutes.
+    let mut route = Route::open().ok()?;
+    let interface = match peer {
+        SocketAddr::V6(peer) if peer.scope_id() != 0 => peer.scope_id(),
+        _ => route.outgoing(peer.ip().to_canonical()).ok()??,
+    };
+    let link = route.links().ok()?.into_iter().find(|link| link.index == interface)?;
+    Some(link.mtu.min(MAX_PACKET))
 }
 
 pub(super) fn unspecified(v6: bool) -> IpAddr {
@@ -158,13 +166,16 @@ pub(super) fn set_ttl(socket: &impl AsFd, ttl: u8, v6: bool, v4_too: bool) -> io
     Ok(())
 }
 
-/// Returns whether an error of a call belongs to an earlier packet: an ICMP message that the error queue has in full.
+/// Error numbers of ICMP and ICMPv6 messages (`icmp_err_convert` in net/ipv4/icmp.c, `icmpv6_err_convert` in net/ipv6/icmp.c, and the
+/// error handlers of UDP and raw sockets). Anybody can forge one.
+const ICMP_ERRORS: [i32; 10] =
+    [EACCES, ECONNREFUSED, EHOSTDOWN, EHOSTUNREACH, EMSGSIZE, ENETUNREACH, ENONET, ENOPROTOOPT, EOPNOTSUPP, EPROTO];
+
+/// Returns whether an error of a call may belong to an earlier packet: an ICMP message that the error queue has in full. The next call
+/// succeeds then.
 pub(super) fn is_of_earlier(error: &io::Error) -> bool {
-    error.raw_os_error() == Some(ECONNREFUSED)
-        || matches!(
-            error.kind(),
-            io::ErrorKind::HostUnreachable | io::ErrorKind::NetworkUnreachable | io::ErrorKind::PermissionDenied
-        )
+    error.kind() == io::ErrorKind::PermissionDenied
+        || error.raw_os_error().is_some_and(|number| ICMP_ERRORS.contains(&number))
 }
 
 /// Creates the error of connecting to `peer` from its cause.
