@@ -5,12 +5,12 @@
 
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
+use linerate_sys::handle::{AsSocket as _, OwnedSocket};
 use linerate_sys::tcp;
 use socket2::{SockRef, TcpKeepalive};
 use std::fmt;
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, SocketAddr};
-use std::os::fd::{AsFd as _, OwnedFd};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::net::{TcpSocket, TcpStream, lookup_host};
@@ -76,7 +76,7 @@ impl Dialer {
     /// The name has no address, or no address answers.
     pub(crate) async fn prepare(&self) -> Result<Watched, Unreached> {
         let stream = self.connect().await?;
-        let watched = Watched(stream.as_fd().try_clone_to_owned().ok());
+        let watched = Watched(stream.as_socket().try_clone_to_owned().ok());
         self.state().unused = Some(stream);
         Ok(watched)
     }
@@ -157,14 +157,14 @@ impl Dialer {
 }
 
 /// Watch on the segments of a connection, which keeps the connection open.
-pub(crate) struct Watched(Option<OwnedFd>);
+pub(crate) struct Watched(Option<OwnedSocket>);
 
 impl Watched {
     /// Returns whether the stalled connection shows a loss of large segments: a small one after them has arrived, or
     /// repeated retransmissions are not acknowledged. The small segments of the TCP handshake had passed.
     pub(crate) fn loses_large_segments(&self) -> bool {
         const SENT_AGAIN: u8 = 2;
-        let info = self.0.as_ref().and_then(|socket| tcp::info(socket.as_fd()).ok());
+        let info = self.0.as_ref().and_then(|socket| tcp::info(socket.as_socket()).ok());
         info.is_some_and(|info| info.rcv_ooopack > 0 || info.retransmits >= SENT_AGAIN)
     }
 }

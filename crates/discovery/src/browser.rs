@@ -3,9 +3,9 @@
 use crate::agent::{FoundAgent, service};
 use crate::group::{GroupSocket, Link, MAX_MESSAGE};
 use crate::message::{Message, Question, kinds};
+use linerate_sys::handle::AsSocket as _;
 use linerate_sys::socket::wait_readable;
 use std::collections::BTreeSet;
-use std::os::fd::AsFd as _;
 use std::time::{Duration, Instant};
 
 /// Most agents that are reported. Whoever sends more announcements than that is not a network of agents.
@@ -25,7 +25,7 @@ pub fn discover(time: Duration, mut found: impl FnMut(&FoundAgent)) -> Result<us
                     them"
             .to_owned());
     }
-    let waiting: Vec<_> = sockets.iter().map(|socket| socket.socket.as_fd()).collect();
+    let waiting: Vec<_> = sockets.iter().map(|socket| socket.socket.as_socket()).collect();
     let question = Question { name: service(), kind: kinds::PTR };
     let question = Message { questions: vec![question], ..Message::default() }.encode();
     let mut agents = BTreeSet::new();

@@ -4,10 +4,10 @@ use crate::agent::AnnouncedAgent;
 use crate::group::{GroupSocket, Link, MAX_MESSAGE};
 use crate::message::Message;
 use linerate_sys::event::Event;
+use linerate_sys::handle::AsSocket as _;
 use linerate_sys::socket::wait_readable;
 use rand::RngExt as _;
 use std::net::IpAddr;
-use std::os::fd::AsFd as _;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -91,7 +91,7 @@ impl Responder {
             let next = self.sockets().filter_map(|(_, answers)| answers.due).chain([listed_at + LINK_INTERVAL]).min();
             let timeout = next.map_or(PAUSE, |next| next.saturating_duration_since(now));
             let waiting: Vec<_> =
-                self.sockets().map(|(socket, _)| socket.socket.as_fd()).chain([self.stop.as_fd()]).collect();
+                self.sockets().map(|(socket, _)| socket.socket.as_socket()).chain([self.stop.as_socket()]).collect();
             match wait_readable(&waiting, timeout.as_nanos() as u64) {
                 Ok(true) => self.read(),
                 Ok(false) => {}

@@ -1,11 +1,11 @@
 //! Connecting with a deadline and a stop flag.
 
 use linerate_sys::clock;
+use linerate_sys::handle::AsSocket as _;
 use linerate_sys::socket::{EINPROGRESS, wait_writable};
 use socket2::{SockAddr, Socket};
 use std::io;
 use std::net::SocketAddr;
-use std::os::fd::AsFd as _;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Longest time until a stop is seen.
@@ -20,7 +20,7 @@ pub fn connect(socket: &Socket, peer: SocketAddr, deadline: u64, stop: &AtomicBo
     socket.set_nonblocking(true)?;
     match socket.connect(&SockAddr::from(peer)) {
         Err(error) if error.raw_os_error() == Some(EINPROGRESS) => {
-            while !wait_writable(socket.as_fd(), TICK_NS).map_err(io::Error::other)? {
+            while !wait_writable(socket.as_socket(), TICK_NS).map_err(io::Error::other)? {
                 if stop.load(Ordering::Relaxed) {
                     return Ok(false);
                 }

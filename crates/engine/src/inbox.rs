@@ -1,11 +1,11 @@
 //! Connections or datagrams that one thread accepts for the listener of another, by their greetings.
 
 use linerate_sys::event::Event;
+use linerate_sys::handle::{AsSocket, BorrowedSocket};
 use std::collections::VecDeque;
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
-use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Test of the first bytes of a connection, or of a datagram, for a greeting with the key of a listener.
@@ -53,9 +53,9 @@ impl<T> Inbox<T> {
     }
 }
 
-impl<T> AsFd for Inbox<T> {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.event.as_fd()
+impl<T> AsSocket for Inbox<T> {
+    fn as_socket(&self) -> BorrowedSocket<'_> {
+        self.event.as_socket()
     }
 }
 

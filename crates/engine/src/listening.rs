@@ -8,11 +8,11 @@ use crate::shared_port::{BACKLOG, SharedPort, WAITING_CONNECTIONS, WAITING_DATAG
 use crate::socket::{SocketSpec, check_receive_buffer, set_options, socket};
 use crate::zone::own_with_zone;
 use linerate_model::{SocketOptions, Transport};
+use linerate_sys::handle::{AsSocket as _, BorrowedSocket};
 use socket2::{Domain, SockAddr, SockRef, Socket, Type};
 use std::fmt;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
-use std::os::fd::{AsFd as _, BorrowedFd};
 use std::str::FromStr;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -178,10 +178,10 @@ impl Listener {
     }
 
     /// Returns the sockets to wait for before [`Listener::accept`].
-    pub fn sockets(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+    pub fn sockets(&self) -> impl Iterator<Item = BorrowedSocket<'_>> {
         let (first, second) = match &self.way {
-            Way::Own(listener) => (listener.as_fd(), None),
-            Way::Shared(shared) => (shared.inbox.as_fd(), shared.accepts.is_some().then(|| shared.port.listener())),
+            Way::Own(listener) => (listener.as_socket(), None),
+            Way::Shared(shared) => (shared.inbox.as_socket(), shared.accepts.is_some().then(|| shared.port.listener())),
         };
         [first].into_iter().chain(second)
     }
@@ -252,10 +252,10 @@ impl DatagramListener {
     }
 
     /// Returns the socket to wait for before [`DatagramListener::receive`].
-    pub fn socket(&self) -> BorrowedFd<'_> {
+    pub fn socket(&self) -> BorrowedSocket<'_> {
         match &self.way {
-            DatagramWay::Own(socket, _) => socket.as_fd(),
-            DatagramWay::Shared(_, inbox) => inbox.as_fd(),
+            DatagramWay::Own(socket, _) => socket.as_socket(),
+            DatagramWay::Shared(_, inbox) => inbox.as_socket(),
         }
     }
 

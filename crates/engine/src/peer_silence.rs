@@ -3,8 +3,8 @@
 //! TCP_USER_TIMEOUT (RFC 5482) does not measure that: Linux also ends a connection with a closed window after this
 //! time, although the peer acknowledges every probe (tcp_probe_timer of net/ipv4/tcp_timer.c).
 
+use linerate_sys::handle::BorrowedSocket;
 use linerate_sys::{Error, clock, tcp};
-use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
 /// Silence after which a peer counts as gone. A trial continues after a shorter outage of the path: a cut of 30 s ends
@@ -46,7 +46,7 @@ impl PeerSilence {
     ///
     /// # Errors
     /// The descriptor is not a TCP connection.
-    pub fn look(&mut self, connection: BorrowedFd<'_>) -> Result<u64, Error> {
+    pub fn look(&mut self, connection: BorrowedSocket<'_>) -> Result<u64, Error> {
         let now = clock::now();
         if now >= self.looked + PERIOD_NS {
             self.silent = self.at(now, &tcp::info(connection)?);

@@ -17,13 +17,13 @@ use crate::vanished_peer::end_if_vanished;
 use crate::zone::own_with_zone;
 use linerate_model::{SocketOptions, Transport};
 use linerate_sys::event::Event;
+use linerate_sys::handle::{AsSocket as _, BorrowedSocket};
 use linerate_sys::netlink::Route;
 use linerate_sys::socket::wait_readable;
 use linerate_sys::{clock, tcp};
 use socket2::{Domain, Protocol, SockAddr, SockRef, Socket, Type};
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
-use std::os::fd::{AsFd as _, BorrowedFd};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::{self, JoinHandle};
@@ -250,8 +250,8 @@ impl SharedPort {
     }
 
     /// Returns the socket to wait for before [`SharedPort::accept`].
-    pub(crate) fn listener(&self) -> BorrowedFd<'_> {
-        self.0.listener.as_fd()
+    pub(crate) fn listener(&self) -> BorrowedSocket<'_> {
+        self.0.listener.as_socket()
     }
 
     /// Accepts a connection that greets `inbox`, or any listener if there is no other. Other connections are left to
@@ -299,10 +299,10 @@ impl SharedPort {
         while !inner.stopped.load(Ordering::Acquire) {
             // Threads that accept by themselves have priority; this one accepts connections that they leave.
             let accepts = inner.accepting.load(Ordering::Relaxed) == 0;
-            let sockets: Vec<_> = [inner.event.as_fd(), inner.datagrams.as_fd()]
+            let sockets: Vec<_> = [inner.event.as_socket(), inner.datagrams.as_socket()]
                 .into_iter()
-                .chain(accepts.then(|| inner.listener.as_fd()))
-                .chain(strangers.iter().filter(|pending| !pending.is_partial).map(|pending| pending.stream.as_fd()))
+                .chain(accepts.then(|| inner.listener.as_socket()))
+                .chain(strangers.iter().filter(|pending| !pending.is_partial).map(|pending| pending.stream.as_socket()))
                 .collect();
             let time = if accepts && strangers.is_empty() { IDLE_NS } else { TICK_NS };
             if wait_readable(&sockets, time).is_err() {

@@ -8,10 +8,10 @@ use crate::congestion::set_congestion;
 use crate::error::{SocketError, failed};
 use crate::zone::own_with_zone;
 use linerate_model::{SocketOptions, Transport};
+use linerate_sys::handle::AsSocket as _;
 use linerate_sys::socket::{force_receive_buffer, force_send_buffer};
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 use std::net::SocketAddr;
-use std::os::fd::AsFd as _;
 
 /// Default receive buffer of UDP: the datagrams of a few milliseconds, for a busy core. The system's default of 208 KiB
 /// overflows at a few Gbit/s whenever the thread waits for a core.
@@ -136,7 +136,7 @@ fn tcp_options(options: &SocketOptions, socket: &Socket) -> Result<(), SocketErr
 /// Sets a send buffer, beyond the system's limit if permitted. Returns the actual size.
 fn send_buffer(socket: &Socket, bytes: usize) -> Result<usize, SocketError> {
     let mut result = Ok(());
-    if force_send_buffer(socket.as_fd(), bytes as i32).is_err() {
+    if force_send_buffer(socket.as_socket(), bytes as i32).is_err() {
         result = socket.set_send_buffer_size(bytes);
     }
     let size = result
@@ -149,7 +149,7 @@ fn send_buffer(socket: &Socket, bytes: usize) -> Result<usize, SocketError> {
 /// Sets a receive buffer, beyond the system's limit if permitted. Returns the actual size.
 fn receive_buffer(socket: &Socket, bytes: usize) -> Result<usize, SocketError> {
     let mut result = Ok(());
-    if force_receive_buffer(socket.as_fd(), bytes as i32).is_err() {
+    if force_receive_buffer(socket.as_socket(), bytes as i32).is_err() {
         result = socket.set_recv_buffer_size(bytes);
     }
     let size = result

@@ -1,8 +1,8 @@
 //! TCP_INFO samples of running connections, for the series of a trial.
 
 use linerate_model::{Readings, SeriesQuantity as Quantity};
+use linerate_sys::handle::BorrowedSocket;
 use linerate_sys::tcp::{self, Info};
-use std::os::fd::BorrowedFd;
 
 /// Most connections that are sampled. A reading holds the lock of its connection for about a microsecond.
 pub const SAMPLED_CONNECTIONS: usize = 64;
@@ -12,13 +12,13 @@ const NO_THRESHOLD: u32 = 0x7fff_ffff;
 
 /// Adds samples of `sockets` to `readings`, from at most [`SAMPLED_CONNECTIONS`] that can be read. Times are
 /// microseconds, rates kbit/s. Windows and round-trip times are means, all others sums.
-pub fn sample_tcp<'a>(sockets: impl Iterator<Item = BorrowedFd<'a>>, readings: &mut Readings) {
+pub fn sample_tcp<'a>(sockets: impl Iterator<Item = BorrowedSocket<'a>>, readings: &mut Readings) {
     let infos: Vec<Info> = sockets.take(SAMPLED_CONNECTIONS).filter_map(|socket| tcp::info(socket).ok()).collect();
     add(&infos, readings);
 }
 
 /// Returns the number of segments that `sockets` sent again since they were connected.
-pub fn retransmits<'a>(sockets: impl Iterator<Item = BorrowedFd<'a>>) -> u64 {
+pub fn retransmits<'a>(sockets: impl Iterator<Item = BorrowedSocket<'a>>) -> u64 {
     sockets.filter_map(|socket| tcp::info(socket).ok()).map(|info| u64::from(info.total_retrans)).sum()
 }
 
@@ -79,9 +79,9 @@ fn kilobits(rate: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use linerate_sys::handle::AsSocket as _;
     use std::io::{Read as _, Write as _};
     use std::net::{TcpListener, TcpStream};
-    use std::os::fd::AsFd as _;
 
     #[test]
     fn busy_connection_has_a_round_trip_time_and_windows() {
@@ -93,7 +93,7 @@ mod tests {
             receiver.read_exact(&mut [0; 1_000]).expect("reads");
         }
         let mut readings = Readings::default();
-        sample_tcp([sender.as_fd()].into_iter(), &mut readings);
+        sample_tcp([sender.as_socket()].into_iter(), &mut readings);
         for quantity in [Quantity::Srtt, Quantity::CongestionWindow, Quantity::PeerWindow] {
             assert!(readings.get(quantity).is_some_and(|value| value > 0), "{quantity:?}: {readings:?}");
         }
@@ -103,7 +103,7 @@ mod tests {
         let transmitted = readings.get(Quantity::TransmittedBytes);
         assert!(matches!(transmitted, Some(100_000 | 100_001)), "{transmitted:?}");
         assert_eq!(readings.get(Quantity::SlowStartThreshold), Some(0), "nothing was lost");
-        assert_eq!(retransmits([sender.as_fd()].into_iter()), 0);
+        assert_eq!(retransmits([sender.as_socket()].into_iter()), 0);
     }
 
     #[test]

@@ -1,17 +1,18 @@
 //! Connections of peers that may vanish without closing them: a host loses power, or its network.
 
 use crate::{KEEPALIVE, KEEPALIVE_RETRIES, PEER_GONE};
+use linerate_sys::handle::AsSocket;
 use socket2::{SockRef, TcpKeepalive};
 use std::io;
-use std::os::fd::AsFd;
 
 /// Makes the kernel end a control connection when its peer has vanished: by keepalive probes if it is idle, otherwise
 /// by its user timeout. Datagrams are sent to a peer only as long as its control connection lasts.
 ///
 /// # Errors
 /// Fails if the socket is no TCP socket.
-pub fn end_if_vanished(socket: &impl AsFd) -> io::Result<()> {
-    let socket = SockRef::from(socket);
+pub fn end_if_vanished(socket: &impl AsSocket) -> io::Result<()> {
+    let socket = socket.as_socket();
+    let socket = SockRef::from(&socket);
     let probes = TcpKeepalive::new().with_time(KEEPALIVE).with_interval(KEEPALIVE).with_retries(KEEPALIVE_RETRIES);
     socket.set_tcp_keepalive(&probes)?;
     socket.set_tcp_user_timeout(Some(PEER_GONE))

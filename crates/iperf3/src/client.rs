@@ -17,10 +17,10 @@ use linerate_model::{
 };
 use linerate_streams::{Bulk, BulkCounts, BulkFlow, BulkOptions};
 use linerate_sys::clock;
+use linerate_sys::handle::OwnedSocket;
 use linerate_units::Nanos;
 use serde_json::Value;
 use std::io;
-use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -72,7 +72,7 @@ pub(crate) fn run(assignment: &Assignment, host: &dyn Conductor) -> Result<Count
     let timeline = Timeline::new(clock::now() + THREADS_NS, job.window);
     // The server fails if a connection closes before it has ended the test.
     let _open_connections =
-        flows.iter().map(BulkFlow::keep_open).collect::<io::Result<Vec<OwnedFd>>>().map_err(failed("dup"))?;
+        flows.iter().map(BulkFlow::keep_open).collect::<io::Result<Vec<OwnedSocket>>>().map_err(failed("dup"))?;
     let options = BulkOptions { wide: true, by_bytes: job.task.volume.is_some(), rate_limited: host.is_rate_limited() };
     let bulk = Bulk::start(assignment, job.path, timeline.clone(), flows, options, host.stop())?;
     let work = bulk.work();

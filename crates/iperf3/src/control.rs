@@ -8,11 +8,11 @@ use crate::state::State;
 use linerate_engine::{PEER_GONE, SocketError, SocketSpec, Stopped, end_if_vanished, failed};
 use linerate_model::{SocketOptions, Transport};
 use linerate_sys::clock;
+use linerate_sys::handle::AsSocket as _;
 use linerate_sys::socket::wait_readable;
 use serde_json::Value;
 use std::io::{self, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
-use std::os::fd::AsFd as _;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
@@ -94,7 +94,7 @@ impl<'a> Control<'a> {
 
     /// Returns whether the server has sent anything, or has gone.
     pub(crate) fn has_message(&self) -> Result<bool, Iperf3Error> {
-        Ok(wait_readable(&[self.stream.as_fd()], 0)?)
+        Ok(wait_readable(&[self.stream.as_socket()], 0)?)
     }
 
     /// Returns an error if the server has sent a message that ends the test.

@@ -8,10 +8,10 @@ use linerate_engine::{Stopped, failed};
 use linerate_model::Transport;
 use linerate_streams::{BulkFlow, BulkSocket};
 use linerate_sys::clock;
+use linerate_sys::handle::AsSocket as _;
 use linerate_sys::socket::wait_readable;
 use std::io::Write as _;
 use std::net::{TcpStream, UdpSocket};
-use std::os::fd::AsFd as _;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// First datagram of a flow, from the client. iperf3 sends it as a number in the byte order of its host; any datagram
@@ -68,7 +68,7 @@ fn greet(job: &Job, socket: &UdpSocket, control: &Control<'_>, stop: &AtomicBool
         if stop.load(Ordering::Relaxed) {
             return Err(Stopped.into());
         }
-        wait_readable(&[socket.as_fd()], TICK_NS)?;
+        wait_readable(&[socket.as_socket()], TICK_NS)?;
         match socket.recv(&mut answer) {
             Ok(length) if ANSWERS.iter().any(|valid| answer[..length] == *valid) => return Ok(()),
             // The server sends data already.

@@ -5,8 +5,8 @@ use crate::server::ServerMeter;
 use linerate_engine::{Ended, Meters, Timeline, retransmits, sample_tcp};
 use linerate_model::{Meter, Readings, SeriesQuantity};
 use linerate_sys::clock;
+use linerate_sys::handle::AsSocket as _;
 use std::net::TcpStream;
-use std::os::fd::AsFd as _;
 use std::sync::{Arc, Weak};
 
 /// Flows and servers at work, for observers. It holds none of their sockets and files, as it may be kept longer than
@@ -45,7 +45,7 @@ impl Progress {
 
     /// TCP: segments sent again since the flows were connected.
     fn segments_again(&self) -> u64 {
-        retransmits(self.open_connections().iter().map(|connection| connection.as_fd()))
+        retransmits(self.open_connections().iter().map(|connection| connection.as_socket()))
     }
 }
 
@@ -72,7 +72,7 @@ impl Meters for Progress {
             let behind = self.flows.iter().map(FlowMeter::take_behind).max().unwrap_or_default();
             readings.add(SeriesQuantity::Lateness, "", behind / 1_000);
         }
-        sample_tcp(self.open_connections().iter().map(|connection| connection.as_fd()), readings);
+        sample_tcp(self.open_connections().iter().map(|connection| connection.as_socket()), readings);
     }
 
     fn has_ended(&self) -> bool {

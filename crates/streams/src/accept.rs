@@ -12,12 +12,12 @@ use linerate_engine::{
 use linerate_model::{LinkId, SessionKey, Transport};
 use linerate_sys::clock;
 use linerate_sys::epoll::{Epoll, Interest};
+use linerate_sys::handle::AsSocket as _;
 use linerate_sys::socket::{EMFILE, ENFILE, ENOBUFS, ENOMEM, wait_readable};
 use socket2::{SockRef, Socket};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::{self, Read as _, Write as _};
 use std::net::{IpAddr, SocketAddr, TcpStream, UdpSocket};
-use std::os::fd::AsFd as _;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
@@ -208,7 +208,7 @@ impl FlowSockets {
     fn add(&mut self, flow: FlowSocket) -> Result<&FlowSocket, StreamError> {
         let number = self.next;
         self.next += 1;
-        self.epoll.add(flow.socket.as_fd(), Interest::Read, number)?;
+        self.epoll.add(flow.socket.as_socket(), Interest::Read, number)?;
         self.insert(number, flow);
         Ok(&self.all[&number])
     }
@@ -234,7 +234,7 @@ impl FlowSockets {
             && self.all.get(&number).is_some_and(|flow| now >= flow.deadline)
             && let Some(flow) = self.remove(number)
         {
-            self.epoll.remove(flow.socket.as_fd())?;
+            self.epoll.remove(flow.socket.as_socket())?;
         }
         Ok(())
     }
@@ -282,7 +282,7 @@ impl AcceptLoop {
         let mut exhausted = None;
         while !self.is_stopped() && self.arrived.lock().expect("no holder panics").len() < expected {
             let sockets: Vec<_> =
-                listener.sockets().chain(strangers.iter().map(|pending| pending.stream.as_fd())).collect();
+                listener.sockets().chain(strangers.iter().map(|pending| pending.stream.as_socket())).collect();
             wait_readable(&sockets, TICK_NS)?;
             for _ in 0..ACCEPT_BATCH {
                 let accepted = listener.accept();
@@ -372,7 +372,7 @@ impl AcceptLoop {
                     if self.read_datagram(&mut flow, listener.address(), &mut allowance)? {
                         flows.insert(number, flow);
                     } else {
-                        flows.epoll.remove(flow.socket.as_fd())?;
+                        flows.epoll.remove(flow.socket.as_socket())?;
                     }
                 }
             }

@@ -10,11 +10,11 @@ use crate::options;
 use crate::running::Running;
 use linerate_engine::{AllowedPeers, FailedBy, SocketError, Stop, Timeline, Work, failed};
 use linerate_model::{Assignment, EndCounts};
+use linerate_sys::handle::{AsSocket as _, OwnedSocket};
 use linerate_units::Nanos;
 use socket2::{SockAddr, Socket};
 use std::io;
 use std::net::{SocketAddr, TcpStream, UdpSocket};
-use std::os::fd::{AsFd as _, OwnedFd};
 
 /// Connected flow of a path.
 #[derive(Debug)]
@@ -33,10 +33,10 @@ impl BulkFlow {
     ///
     /// # Errors
     /// There are no more descriptors.
-    pub fn keep_open(&self) -> io::Result<OwnedFd> {
+    pub fn keep_open(&self) -> io::Result<OwnedSocket> {
         match &self.socket {
-            BulkSocket::Tcp(stream) => stream.as_fd().try_clone_to_owned(),
-            BulkSocket::Udp(socket) => socket.as_fd().try_clone_to_owned(),
+            BulkSocket::Tcp(stream) => stream.as_socket().try_clone_to_owned(),
+            BulkSocket::Udp(socket) => socket.as_socket().try_clone_to_owned(),
         }
     }
 }

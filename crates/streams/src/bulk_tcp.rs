@@ -14,11 +14,11 @@ use crate::window::{Edge, Window};
 use linerate_engine::{SocketError, failed};
 use linerate_model::TcpFlow;
 use linerate_sys::clock;
+use linerate_sys::handle::AsSocket as _;
 use linerate_sys::tcp::{self, Info};
 use linerate_units::Nanos;
 use std::io;
 use std::net::TcpStream;
-use std::os::fd::AsFd as _;
 
 /// Connections of flows, with the indices of the flows.
 pub(crate) type Connections<'a> = [(usize, &'a TcpStream)];
@@ -69,7 +69,7 @@ impl<'a> Account<'a> {
     /// Creates the account of a receiver that has read nothing from its socket yet.
     fn of_receiver(shared: &'a Shared, stream: &'a TcpStream) -> Result<Self, StreamError> {
         let waiting = tcp::waiting(stream)?;
-        let info = tcp::info(stream.as_fd())?;
+        let info = tcp::info(stream.as_socket())?;
         let received_before = Some(info.bytes_received.saturating_sub(waiting));
         Ok(Self { received_before, ..Self::new(shared, stream) })
     }
@@ -89,7 +89,7 @@ impl<'a> Account<'a> {
             self.window.sample(now, self.total);
             return Ok(());
         }
-        let (read_at, info) = shortest(clock::now, || tcp::info(self.stream.as_fd()))?;
+        let (read_at, info) = shortest(clock::now, || tcp::info(self.stream.as_socket()))?;
         // A time from the caller lies at the edge itself.
         let at = now.max(read_at);
         let total = self.received_before.map_or(self.total, |before| info.bytes_received.saturating_sub(before));
@@ -106,7 +106,7 @@ impl<'a> Account<'a> {
     pub(crate) fn end(&mut self) -> Result<(), StreamError> {
         if !self.window.is_closed() {
             self.window.close_at(clock::now(), self.total);
-            self.after = tcp::info(self.stream.as_fd())?;
+            self.after = tcp::info(self.stream.as_socket())?;
         }
         Ok(())
     }
@@ -115,7 +115,7 @@ impl<'a> Account<'a> {
     fn end_at(&mut self, first: u64, last: u64) -> Result<(), StreamError> {
         if !self.window.is_closed() {
             self.window.end_at(first, last, self.total);
-            self.after = tcp::info(self.stream.as_fd())?;
+            self.after = tcp::info(self.stream.as_socket())?;
         }
         Ok(())
     }

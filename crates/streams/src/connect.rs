@@ -9,11 +9,11 @@ use linerate_engine::proof::Salt;
 use linerate_engine::{SocketError, Stopped, failed};
 use linerate_model::{SessionKey, Transport};
 use linerate_sys::clock;
+use linerate_sys::handle::AsSocket as _;
 use linerate_sys::socket::wait_readable;
 use socket2::{SockAddr, Socket};
 use std::io::{self, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream, UdpSocket};
-use std::os::fd::AsFd as _;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
@@ -212,7 +212,7 @@ impl Opening<'_> {
             socket.send(greeting).map_err(|error| self.unanswered(&error))?;
             let repeat = clock::now() + REPEAT_NS;
             while let Some(left) = repeat.checked_sub(clock::now()) {
-                wait_readable(&[socket.as_fd()], left)?;
+                wait_readable(&[socket.as_socket()], left)?;
                 match socket.recv(&mut bytes) {
                     Ok(length) => {
                         let answer = self.hello.decode_answer(&bytes[..length], &self.key, &self.salt);

@@ -4,8 +4,8 @@ use crate::flow::{Flow, Shared};
 use crate::meter::Meter;
 use linerate_engine::{Ended, Meters, sample_tcp};
 use linerate_model::{Readings, SeriesQuantity as Quantity, Transport};
+use linerate_sys::handle::{AsSocket as _, BorrowedSocket};
 use linerate_sys::tcp;
-use std::os::fd::{AsFd as _, BorrowedFd};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
@@ -96,13 +96,13 @@ impl Meters for Progress {
 }
 
 /// Returns the persistent connections that are sampled.
-fn connections(shared: &Shared) -> impl Iterator<Item = BorrowedFd<'_>> {
+fn connections(shared: &Shared) -> impl Iterator<Item = BorrowedSocket<'_>> {
     shared.flows.iter().filter_map(|flow| connection(shared, flow))
 }
 
 /// Returns the persistent connection of `flow` if its TCP state describes the load: if it sends, or carries
 /// transactions.
-fn connection<'a>(shared: &Shared, flow: &'a Flow) -> Option<BorrowedFd<'a>> {
+fn connection<'a>(shared: &Shared, flow: &'a Flow) -> Option<BorrowedSocket<'a>> {
     let stream = flow.tcp()?;
-    (flow.sends() || shared.job.transacts()).then(|| stream.as_fd())
+    (flow.sends() || shared.job.transacts()).then(|| stream.as_socket())
 }

@@ -6,9 +6,9 @@ use crate::flow::{Outcome, Shared};
 use linerate_engine::{Stopped, Timeline};
 use linerate_sys::clock;
 use linerate_sys::epoll::{Epoll, Interest};
+use linerate_sys::handle::BorrowedSocket;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::os::fd::BorrowedFd;
 use std::thread::available_parallelism;
 
 /// Most flows of one direction that have a thread each. A thread costs memory, and a context switch per waiting call;
@@ -34,7 +34,7 @@ pub(crate) trait Served {
     /// Event that ends the wait for its socket.
     const WAITS_FOR: Interest;
 
-    fn socket(&self) -> BorrowedFd<'_>;
+    fn socket(&self) -> BorrowedSocket<'_>;
 
     /// Moves data that are due, in one call that does not wait.
     fn turn(&mut self, common: &mut Self::Common) -> Result<Next, StreamError>;

@@ -15,6 +15,7 @@ pub mod error;
 pub mod error_queue;
 pub mod ethtool;
 pub mod event;
+pub mod handle;
 pub mod held_file;
 pub mod inherited;
 pub mod landlock;

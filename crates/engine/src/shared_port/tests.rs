@@ -198,7 +198,7 @@ fn each_peer_has_a_socket_of_its_own_at_the_port() {
     for (number, client) in clients.iter().enumerate() {
         let own = client.local_addr().expect("bound");
         let socket = sockets.iter().find(|socket| socket.peer_addr().ok() == Some(own)).expect("made");
-        wait_readable(&[socket.as_fd()], 60_000_000_000).expect("polls");
+        wait_readable(&[socket.as_socket()], 60_000_000_000).expect("polls");
         let mut bytes = [0; 100];
         assert_eq!((socket.recv(&mut bytes).expect("received"), bytes[0]), (1, number as u8));
         assert_eq!(socket.recv(&mut bytes).map_err(|error| error.kind()), Err(ErrorKind::WouldBlock));
@@ -221,7 +221,7 @@ fn an_address_that_this_host_does_not_have_is_reached_at_one_of_its_own() {
         let socket = listener.connected_to(heard(&listener)).expect("a socket");
         assert_eq!(socket.local_addr().expect("bound"), SocketAddr::new(HERE, port.address.port()));
         client.send(b"more").expect("sent");
-        wait_readable(&[socket.as_fd()], 60_000_000_000).expect("polls");
+        wait_readable(&[socket.as_socket()], 60_000_000_000).expect("polls");
         assert_eq!(socket.recv(&mut [0; 100]).expect("received"), 4);
     }
 }

@@ -4,10 +4,10 @@ use crate::results::{FlowResult, ids};
 use linerate_engine::tcp_flow;
 use linerate_model::{EndCounts, FlowCounts as CountsOfFlow, Received, Sent};
 use linerate_streams::{Bulk, FlowProgress};
+use linerate_sys::handle::AsSocket as _;
 use linerate_sys::{clock, tcp};
 use linerate_units::{BitRate, Nanos, grouped};
 use std::net::TcpStream;
-use std::os::fd::AsFd as _;
 
 /// Progress of all flows of a test at one moment.
 #[derive(Debug)]
@@ -22,7 +22,7 @@ pub(super) struct FlowCounts {
 const IO_METHOD: &str = "linerate";
 
 fn tcp_info(socket: &TcpStream) -> tcp::Info {
-    tcp::info(socket.as_fd()).unwrap_or_default()
+    tcp::info(socket.as_socket()).unwrap_or_default()
 }
 
 impl FlowCounts {

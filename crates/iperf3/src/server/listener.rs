@@ -11,11 +11,11 @@ use linerate_engine::{DefaultCongestion, SocketError, Stop, StrangerLimits, Stra
 use linerate_model::{SocketOptions, Transport};
 use linerate_streams::BulkSocket;
 use linerate_sys::clock;
+use linerate_sys::handle::AsSocket as _;
 use linerate_sys::socket::wait_readable;
 use socket2::{Domain, Protocol, SockAddr, SockRef, Socket, Type};
 use std::io::{Read as _, Write as _};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
-use std::os::fd::AsFd as _;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -120,7 +120,7 @@ struct PendingConnection {
 impl Listener {
     fn run(mut self) {
         while !self.stop.is_set() {
-            let waiting = wait_readable(&[self.tcp.as_fd(), self.udp.as_fd()], TICK_NS);
+            let waiting = wait_readable(&[self.tcp.as_socket(), self.udp.as_socket()], TICK_NS);
             if waiting.is_err() {
                 break;
             }

@@ -11,11 +11,11 @@ use linerate_oncrpc::client::Caller;
 use linerate_oncrpc::message::{Credential, Reply};
 use linerate_oncrpc::{RpcError, socket_from_privileged_port};
 use linerate_sys::clock;
+use linerate_sys::handle::AsSocket as _;
 use linerate_units::Nanos;
 use socket2::{SockAddr, TcpKeepalive};
 use std::collections::HashMap;
 use std::net::SocketAddr;
-use std::os::fd::AsFd as _;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -241,7 +241,7 @@ impl Connection {
             return Err(lost("it was stopped"));
         }
         if let Some(stream) = self.caller.stream()
-            && u128::from(self.silence.look(stream.as_fd()).map_err(lost)?) > LOST.as_nanos()
+            && u128::from(self.silence.look(stream.as_socket()).map_err(lost)?) > LOST.as_nanos()
         {
             return Err(lost(format!("{} has shown no sign for {} s", self.caller.server(), LOST.as_secs())));
         }

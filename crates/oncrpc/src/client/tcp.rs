@@ -5,10 +5,10 @@ use super::waiting::Waiting;
 use crate::error::{RpcError, is_timeout};
 use crate::message::{Credential, Procedure, Reply, put_call, read_reply};
 use crate::record::{Records, put_record};
+use linerate_sys::handle::AsSocket as _;
 use linerate_sys::socket;
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
-use std::os::fd::AsFd as _;
 use std::sync::Arc;
 
 #[derive(Debug)]
@@ -63,7 +63,7 @@ impl TcpCaller {
 
     pub(super) fn poll(&mut self, timeout_ns: u64, on_reply: &mut dyn FnMut(u32, Reply<'_>)) -> Result<(), RpcError> {
         self.flush()?;
-        let descriptor = self.stream.as_fd();
+        let descriptor = self.stream.as_socket();
         if self.out.is_empty() {
             if !socket::wait_readable(&[descriptor], timeout_ns)? {
                 return Ok(());

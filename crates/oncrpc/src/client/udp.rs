@@ -4,12 +4,12 @@ use super::retransmission::{GIVE_UP_NS, Retransmission};
 use super::waiting::Waiting;
 use crate::error::{RpcError, is_timeout};
 use crate::message::{Credential, Procedure, Reply, put_call, read_reply};
+use linerate_sys::handle::AsSocket as _;
 use linerate_sys::socket::{ECONNREFUSED, EMSGSIZE, ENOBUFS, ENOMEM};
 use linerate_sys::{clock, socket, udp};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::net::{SocketAddr, UdpSocket};
-use std::os::fd::AsFd as _;
 
 /// Size of the longest datagram.
 const DATAGRAM: usize = 64 << 10;
@@ -56,7 +56,7 @@ impl UdpCaller {
     pub(super) fn new(socket: UdpSocket, server: SocketAddr, retransmission: Retransmission) -> Result<Self, RpcError> {
         socket.set_nonblocking(true).map_err(RpcError::socket("fcntl(O_NONBLOCK)"))?;
         // Calls above the MTU go in fragments.
-        socket::allow_fragments(socket.as_fd(), server.is_ipv6())?;
+        socket::allow_fragments(socket.as_socket(), server.is_ipv6())?;
         Ok(Self {
             socket,
             server,
@@ -121,7 +121,7 @@ impl UdpCaller {
         let now = clock::now();
         let next = self.due.peek().map_or(u64::MAX, |Reverse((due, _))| due.saturating_sub(now));
         let timeout_ns = timeout_ns.min(next);
-        let descriptor = self.socket.as_fd();
+        let descriptor = self.socket.as_socket();
         if self.queued.is_empty() {
             socket::wait_readable(&[descriptor], timeout_ns)?;
         } else {

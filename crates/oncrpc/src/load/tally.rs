@@ -5,8 +5,8 @@ use crate::client::Caller;
 use crate::error::RpcError;
 use linerate_engine::{PEER_GONE, PeerSilence, Schedule};
 use linerate_model::{TcpFlow, Transactions};
+use linerate_sys::handle::AsSocket as _;
 use linerate_sys::tcp::{self, Info};
-use std::os::fd::AsFd as _;
 
 /// Calls counted and timed over the window. Counts since the start of the load go to the flow's meter.
 ///
@@ -110,7 +110,7 @@ impl<'a> Edges<'a> {
     /// The server is gone, or its connection cannot be looked at.
     pub fn sample(&mut self, caller: &Caller, now: u64) -> Result<(), RpcError> {
         if let Some(stream) = caller.stream()
-            && self.silence.look(stream.as_fd())? > GONE_NS
+            && self.silence.look(stream.as_socket())? > GONE_NS
         {
             let seconds = GONE_NS / 1_000_000_000;
             let calls = caller.outstanding();
@@ -140,7 +140,7 @@ impl<'a> Edges<'a> {
 }
 
 fn look(caller: &Caller) -> Result<(Info, u64), RpcError> {
-    let info = caller.stream().map(|stream| tcp::info(stream.as_fd())).transpose()?;
+    let info = caller.stream().map(|stream| tcp::info(stream.as_socket())).transpose()?;
     Ok((info.unwrap_or_default(), caller.retransmitted()))
 }
 

@@ -16,13 +16,13 @@ use crate::message::{BadCall, CallMessage, Refused, put_accepted, put_refused, r
 use account::Account;
 use linerate_engine::{AllowedPeers, ListenOptions, Listener, SocketError, SocketSpec, StrangerReplies, Timeline};
 use linerate_model::{Service, SessionKey, Transport};
+use linerate_sys::handle::AsSocket as _;
 use linerate_sys::thread::{EngineThread, current_tid, sharpen_timers};
 use linerate_sys::{affinity, clock, socket};
 use memory::ServerMemory;
 use socket2::{Domain, Protocol, SockAddr, SockRef, Socket, Type};
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::ops::RangeInclusive;
-use std::os::fd::AsFd as _;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 use std::thread::{self, JoinHandle};
@@ -364,8 +364,8 @@ impl ServerMeter {
 /// Room for calls and no bound but UDP's own on their size.
 fn prepared(socket: UdpSocket) -> Result<UdpSocket, RpcError> {
     let address = socket.local_addr().map_err(RpcError::socket("getsockname"))?;
-    socket::allow_fragments(socket.as_fd(), address.is_ipv6())?;
-    if socket::force_receive_buffer(socket.as_fd(), UDP_RECEIVE_BUFFER).is_err() {
+    socket::allow_fragments(socket.as_socket(), address.is_ipv6())?;
+    if socket::force_receive_buffer(socket.as_socket(), UDP_RECEIVE_BUFFER).is_err() {
         // What the system grants of it will do.
         let _ = SockRef::from(&socket).set_recv_buffer_size(UDP_RECEIVE_BUFFER as usize);
     }

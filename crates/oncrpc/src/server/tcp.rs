@@ -9,10 +9,10 @@ use crate::greeting::KnownCallers;
 use crate::record::{Records, put_record};
 use linerate_engine::{Listener, origin};
 use linerate_model::Transport;
+use linerate_sys::handle::AsSocket as _;
 use linerate_sys::{clock, socket};
 use std::io::{self, Read as _, Write as _};
 use std::net::{IpAddr, SocketAddr, TcpStream};
-use std::os::fd::AsFd as _;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
@@ -138,7 +138,7 @@ impl Connection {
             }
             let wait_ns = wait_ns(self.later.next_due());
             let is_held_back = !self.may_grow(&mut records, &mut memory, shared);
-            let descriptor = self.stream.as_fd();
+            let descriptor = self.stream.as_socket();
             if is_held_back && !self.owes_too_much() {
                 // The others give some back.
                 match self.owed() {

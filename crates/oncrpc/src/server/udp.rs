@@ -8,10 +8,10 @@ use crate::greeting::KnownCallers;
 use linerate_engine::{DatagramListener, ReplyAllowance, StrangerReplies};
 use linerate_model::Transport;
 use linerate_sys::event::Event;
+use linerate_sys::handle::{AsSocket as _, BorrowedSocket};
 use linerate_sys::{clock, socket};
 use std::collections::HashSet;
 use std::net::{SocketAddr, UdpSocket};
-use std::os::fd::{AsFd as _, BorrowedFd};
 use std::sync::{Arc, Mutex};
 
 /// Size of the longest datagram.
@@ -87,10 +87,10 @@ impl Datagrams {
     }
 
     /// Returns the events that thread number `thread` waits for in addition to its sockets.
-    fn events(&self, thread: usize) -> impl Iterator<Item = BorrowedFd<'_>> {
+    fn events(&self, thread: usize) -> impl Iterator<Item = BorrowedSocket<'_>> {
         let callers = if let Self::Each(callers) = self { Some(callers) } else { None };
         let greetings = callers.filter(|_| thread == 0).map(|callers| callers.listener.socket());
-        callers.map(|callers| callers.arrived[thread].1.as_fd()).into_iter().chain(greetings)
+        callers.map(|callers| callers.arrived[thread].1.as_socket()).into_iter().chain(greetings)
     }
 
     /// Adds to `sockets` those of new callers.
@@ -127,7 +127,7 @@ pub(super) fn serve(datagrams: &Datagrams, thread: usize, shared: &Shared) {
         // there.
         let taken_from = if later.memory() < OWED_MAXIMUM { sockets.len() } else { 0 };
         let descriptors: Vec<_> =
-            sockets[..taken_from].iter().map(|socket| socket.as_fd()).chain(datagrams.events(thread)).collect();
+            sockets[..taken_from].iter().map(|socket| socket.as_socket()).chain(datagrams.events(thread)).collect();
         // That it cannot wait is seen by the next call that does not block.
         let ready = socket::wait_for_each(&descriptors, wait_ns(later.next_due())).unwrap_or_default();
         for number in ready {
@@ -189,7 +189,7 @@ fn allows(
 fn send(socket: &UdpSocket, reply: &[u8], to: SocketAddr) {
     if let Err(error) = socket.send_to(reply, to)
         && is_timeout(&error)
-        && socket::wait_writable(socket.as_fd(), 10_000_000).unwrap_or(false)
+        && socket::wait_writable(socket.as_socket(), 10_000_000).unwrap_or(false)
     {
         let _ = socket.send_to(reply, to);
     }

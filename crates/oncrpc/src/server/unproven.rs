@@ -6,9 +6,9 @@ use crate::record::{Records, put_record};
 use linerate_engine::{StrangerLimits, Strangers};
 use linerate_model::Transport;
 use linerate_sys::clock;
+use linerate_sys::handle::{AsSocket as _, BorrowedSocket};
 use std::io::{self, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
-use std::os::fd::{AsFd as _, BorrowedFd};
 
 /// Limits of strangers. One host of a copy opens up to 64 lanes, each with several threads, at the same time. A
 /// stranger takes about 1 KiB, so all of them take 256 KiB.
@@ -48,8 +48,8 @@ impl UnprovenConnections {
     }
 
     /// Returns the sockets to wait for.
-    pub(super) fn sockets(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
-        self.0.iter().map(|stranger| stranger.stream.as_fd())
+    pub(super) fn sockets(&self) -> impl Iterator<Item = BorrowedSocket<'_>> {
+        self.0.iter().map(|stranger| stranger.stream.as_socket())
     }
 
     /// Answers what has come, and returns the connections that are no longer strangers'.

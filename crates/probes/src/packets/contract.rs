@@ -3,6 +3,7 @@
 use linerate_engine::{SocketError, SocketSpec, failed};
 use linerate_model::{SocketOptions, Transport};
 use linerate_sys::error_queue::QueuedError;
+use linerate_sys::handle::AsSocket;
 use linerate_sys::netlink::Route;
 use linerate_sys::socket::{
     EACCES, ECONNREFUSED, EHOSTDOWN, EHOSTUNREACH, EMSGSIZE, ENETUNREACH, ENONET, ENOPROTOOPT, EOPNOTSUPP, EPROTO,
@@ -11,7 +12,6 @@ use socket2::{SockRef, Socket};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::ops::Range;
-use std::os::fd::AsFd;
 
 /// Largest IPv4 packet (RFC 791 section 3.1). The MTU of a loopback interface is larger.
 const MAX_PACKET: u32 = 65_535;
@@ -155,8 +155,9 @@ pub(super) fn unspecified(v6: bool) -> IpAddr {
 }
 
 /// Sets the TTL or hop limit of the packets that a socket sends. `v6` is the socket's family, `v4_too` whether it sends IPv4.
-pub(super) fn set_ttl(socket: &impl AsFd, ttl: u8, v6: bool, v4_too: bool) -> io::Result<()> {
-    let socket = SockRef::from(socket);
+pub(super) fn set_ttl(socket: &impl AsSocket, ttl: u8, v6: bool, v4_too: bool) -> io::Result<()> {
+    let socket = socket.as_socket();
+    let socket = SockRef::from(&socket);
     if v6 {
         socket.set_unicast_hops_v6(ttl.into())?;
     }

@@ -7,12 +7,12 @@ use crate::icmp_extension::checksum;
 use linerate_engine::{SocketError, failed};
 use linerate_sys::datagram_details::{receive_with_details, report_details};
 use linerate_sys::error_queue::{probe_path_mtu, queue_errors, take_error};
+use linerate_sys::handle::AsSocket as _;
 use linerate_sys::socket::wait_readable;
 use socket2::Socket;
 use std::io;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::ops::Range;
-use std::os::fd::AsFd as _;
 
 /// Length of the ICMP header of an echo request in bytes.
 const HEADER: usize = 8;
@@ -70,8 +70,8 @@ impl EchoPackets {
         let v6 = peer.is_ipv6();
         let socket = UdpSocket::from(socket);
         socket.set_nonblocking(true).map_err(failed("fcntl(O_NONBLOCK)"))?;
-        queue_errors(socket.as_fd(), v6)?;
-        probe_path_mtu(socket.as_fd(), v6)?;
+        queue_errors(socket.as_socket(), v6)?;
+        probe_path_mtu(socket.as_socket(), v6)?;
         report_details(&socket)?;
         let host = SocketAddr::new(peer.ip(), 0);
         socket.connect(host).map_err(no_route(host))?;
@@ -120,12 +120,12 @@ impl Packets for EchoPackets {
     }
 
     fn wait(&self, nanos: u64) -> Result<bool, SocketError> {
-        Ok(wait_readable(&[self.socket.as_fd()], nanos)?)
+        Ok(wait_readable(&[self.socket.as_socket()], nanos)?)
     }
 
     fn event(&mut self, into: &mut [u8]) -> Result<Option<Event>, SocketError> {
         for _ in 0..MAX_SKIPPED {
-            let error = take_error(self.socket.as_fd(), into).map_err(failed("recvmsg(MSG_ERRQUEUE)"))?;
+            let error = take_error(self.socket.as_socket(), into).map_err(failed("recvmsg(MSG_ERRQUEUE)"))?;
             let Some(error) = error else { break };
             let end = error.extension.unwrap_or(error.quoted).min(into.len());
             if let Some(payload) = quoted(self.family, self.id, &into[..end]) {

@@ -12,12 +12,12 @@ use linerate_engine::{SocketError, SocketSpec, failed};
 use linerate_model::{ProbePacket, Transport};
 use linerate_sys::clock;
 use linerate_sys::error_queue::{queue_errors, take_error};
+use linerate_sys::handle::{AsSocket as _, BorrowedSocket};
 use linerate_sys::socket::{ECONNREFUSED, EINPROGRESS, wait_ready_each};
 use socket2::Socket;
 use std::collections::VecDeque;
 use std::io;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
-use std::os::fd::{AsFd as _, BorrowedFd};
 use std::time::Duration;
 
 /// Most attempts at the same time.
@@ -67,7 +67,7 @@ impl TcpSynPackets {
         // Closing resets the connection.
         socket.set_linger(Some(Duration::ZERO)).map_err(failed("setsockopt(SO_LINGER)"))?;
         socket.set_reuse_address(true).map_err(failed("setsockopt(SO_REUSEADDR)"))?;
-        queue_errors(socket.as_fd(), v6)?;
+        queue_errors(socket.as_socket(), v6)?;
         set_ttl(&socket, ttl, v6, !v6).map_err(failed("setting the TTL"))?;
         if port != 0 || self.client.options.bind_address.is_some() {
             let address = SocketAddr::new(self.local, port);
@@ -96,8 +96,8 @@ impl TcpSynPackets {
         }
     }
 
-    fn sockets(&self) -> Vec<BorrowedFd<'_>> {
-        self.attempts.iter().map(|attempt| attempt.socket.as_fd()).collect()
+    fn sockets(&self) -> Vec<BorrowedSocket<'_>> {
+        self.attempts.iter().map(|attempt| attempt.socket.as_socket()).collect()
     }
 }
 
@@ -143,7 +143,7 @@ impl Packets for TcpSynPackets {
             // The kernel queues the ICMP error before it sets SO_ERROR.
             let result = socket.take_error().map_err(failed("getsockopt(SO_ERROR)"))?;
             let probe = ProbeId::Sequence(sequence);
-            let queued = take_error(socket.as_fd(), into).map_err(failed("recvmsg(MSG_ERRQUEUE)"))?;
+            let queued = take_error(socket.as_socket(), into).map_err(failed("recvmsg(MSG_ERRQUEUE)"))?;
             if let Some(error) = queued {
                 return Ok(Some(Event::Error { error, probe }));
             }

@@ -4,10 +4,10 @@ use super::contract::{ATTEMPTS, Arrived, Event, Packets, ProbeId, is_of_earlier,
 use linerate_engine::{AllowedPeers, DatagramListener, SocketError, failed};
 use linerate_sys::datagram_details::{receive_with_details, report_details};
 use linerate_sys::error_queue::{QueuedError, probe_path_mtu, queue_errors, take_error};
+use linerate_sys::handle::AsSocket as _;
 use linerate_sys::socket::wait_readable;
 use std::io;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
-use std::os::fd::AsFd as _;
 
 /// Length of the headers of IPv4 and UDP, and of IPv6 and UDP, in bytes.
 const HEADERS_V4: u32 = 28;
@@ -68,7 +68,7 @@ impl UdpPackets {
     /// recvmsg(2) fails.
     fn error(&self, into: &mut [u8]) -> Result<Option<QueuedError>, SocketError> {
         let Some(socket) = &self.socket else { return Ok(None) };
-        take_error(socket.as_fd(), into).map_err(failed("recvmsg(MSG_ERRQUEUE)"))
+        take_error(socket.as_socket(), into).map_err(failed("recvmsg(MSG_ERRQUEUE)"))
     }
 
     /// Receives a packet without waiting.
@@ -152,7 +152,7 @@ impl Packets for UdpPackets {
 
     fn wait(&self, nanos: u64) -> Result<bool, SocketError> {
         let descriptor = match (&self.socket, &self.listener) {
-            (Some(socket), _) => socket.as_fd(),
+            (Some(socket), _) => socket.as_socket(),
             (None, Some(listener)) => listener.socket(),
             (None, None) => return Ok(false),
         };
@@ -181,8 +181,8 @@ impl Packets for UdpPackets {
 
 fn prepare(socket: &UdpSocket, v6: bool) -> Result<(), SocketError> {
     socket.set_nonblocking(true).map_err(failed("fcntl(O_NONBLOCK)"))?;
-    queue_errors(socket.as_fd(), v6)?;
-    probe_path_mtu(socket.as_fd(), v6)?;
+    queue_errors(socket.as_socket(), v6)?;
+    probe_path_mtu(socket.as_socket(), v6)?;
     report_details(socket)?;
     Ok(())
 }

@@ -7,11 +7,11 @@ use linerate_model::Transport;
 use linerate_sys::clock;
 use linerate_sys::datagram_details::{SendDetails, receive_with_details, report_details, send_from};
 use linerate_sys::event::Event;
+use linerate_sys::handle::{AsSocket as _, BorrowedSocket};
 use linerate_sys::socket::wait_for_each;
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 use std::io;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
-use std::os::fd::{AsFd as _, BorrowedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
@@ -204,8 +204,8 @@ impl Answering {
     fn run(mut self) {
         let shared = Arc::clone(&self.shared);
         while !shared.is_stopped.load(Ordering::Relaxed) {
-            let mut waits: Vec<BorrowedFd<'_>> = self.sockets.iter().map(|socket| socket.as_fd()).collect();
-            waits.push(shared.stop.as_fd());
+            let mut waits: Vec<BorrowedSocket<'_>> = self.sockets.iter().map(|socket| socket.as_socket()).collect();
+            waits.push(shared.stop.as_socket());
             let Ok(ready) = wait_for_each(&waits, WAIT_NS) else { return };
             for index in ready {
                 self.answer_waiting(index);

@@ -10,11 +10,11 @@ use crate::spread::{Next, Served, edge_after, serve};
 use linerate_engine::{PEER_GONE, Stopped};
 use linerate_model::{FlowCounts, ReceiveBy, Received, StreamTask};
 use linerate_sys::epoll::Interest;
+use linerate_sys::handle::{AsSocket as _, BorrowedSocket};
 use linerate_sys::socket::wait_readable;
 use linerate_sys::{clock, tcp};
 use std::io::Read as _;
 use std::net::TcpStream;
-use std::os::fd::{AsFd as _, BorrowedFd};
 
 /// Longest wait for the stream's end after the window. Bytes left in a deep queue after that are not read.
 const END_NS: u64 = 1_000_000_000;
@@ -39,7 +39,7 @@ pub(crate) fn receive(
         // On a slow path a read could wait past an edge of the window, and each flow would see it at another time.
         let now = clock::now();
         let to_edge = edge_after(&shared.timeline, now).saturating_sub(now);
-        let is_quiet = to_edge <= CALL_TIMEOUT.as_nanos() as u64 && !wait_readable(&[stream.as_fd()], to_edge)?;
+        let is_quiet = to_edge <= CALL_TIMEOUT.as_nanos() as u64 && !wait_readable(&[stream.as_socket()], to_edge)?;
         let is_over = if is_quiet { receiver.check_time(&inbound)? } else { receiver.take(&mut inbound)? };
         if is_over {
             return receiver.finish();
@@ -253,8 +253,8 @@ impl Served for Receiver<'_> {
     type Common = Inbound;
     const WAITS_FOR: Interest = Interest::Read;
 
-    fn socket(&self) -> BorrowedFd<'_> {
-        self.stream.as_fd()
+    fn socket(&self) -> BorrowedSocket<'_> {
+        self.stream.as_socket()
     }
 
     fn turn(&mut self, inbound: &mut Inbound) -> Result<Next, StreamError> {

@@ -9,11 +9,11 @@ use crate::spread::{Next, Served, serve};
 use linerate_engine::{Stopped, failed};
 use linerate_model::{FlowCounts, SendBy, Sent, StreamTask};
 use linerate_sys::epoll::Interest;
+use linerate_sys::handle::{AsSocket as _, BorrowedSocket};
 use linerate_sys::{clock, memory, tcp};
 use std::fs::File;
 use std::io::{self, Write as _};
 use std::net::{Shutdown, TcpStream};
-use std::os::fd::{AsFd as _, BorrowedFd};
 use std::time::Duration;
 
 /// Time for which the sender goes on after its window, because the receiver's closes a little later or earlier.
@@ -212,8 +212,8 @@ impl Served for Sender<'_> {
     type Common = Supply;
     const WAITS_FOR: Interest = Interest::Write;
 
-    fn socket(&self) -> BorrowedFd<'_> {
-        self.stream.as_fd()
+    fn socket(&self) -> BorrowedSocket<'_> {
+        self.stream.as_socket()
     }
 
     fn turn(&mut self, supply: &mut Supply) -> Result<Next, StreamError> {

@@ -6,10 +6,10 @@
 
 use crate::error::StreamError;
 use linerate_engine::failed;
+use linerate_sys::handle::AsSocket as _;
 use linerate_sys::socket::force_send_buffer;
 use socket2::SockRef;
 use std::net::UdpSocket;
-use std::os::fd::AsFd as _;
 
 /// The buffer grows if the path empties it within this time ...
 const SHORT_NS: u64 = 25_000_000;
@@ -72,7 +72,7 @@ fn memory(bytes: u64) -> u64 {
 /// Sets the send buffer, beyond the system's limit where permitted. The kernel doubles what it is given (socket(7)).
 fn set(socket: &UdpSocket, bytes: u64) -> Result<(), StreamError> {
     let half = i32::try_from(bytes / 2).unwrap_or(i32::MAX);
-    if force_send_buffer(socket.as_fd(), half).is_ok() {
+    if force_send_buffer(socket.as_socket(), half).is_ok() {
         return Ok(());
     }
     Ok(SockRef::from(socket).set_send_buffer_size(half as usize).map_err(failed("setsockopt(SO_SNDBUF)"))?)

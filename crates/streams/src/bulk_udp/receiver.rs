@@ -11,11 +11,11 @@ use crate::spread::{Next, Served, serve};
 use linerate_engine::{Pace, Stopped, failed};
 use linerate_model::{ReceivedDscp, StreamTask};
 use linerate_sys::epoll::Interest;
+use linerate_sys::handle::{AsSocket as _, BorrowedSocket};
 use linerate_sys::udp::Incoming;
 use linerate_sys::{clock, socket, udp};
 use std::io;
 use std::net::UdpSocket;
-use std::os::fd::{AsFd as _, BorrowedFd};
 use std::time::Duration;
 
 /// Buffers of joined datagrams taken in one `recvmmsg`.
@@ -255,7 +255,7 @@ impl<'a> Receiver<'a> {
     }
 
     fn finish(self) -> Result<Outcome, StreamError> {
-        let drops = socket::drops(self.socket.as_fd())?;
+        let drops = socket::drops(self.socket.as_socket())?;
         let open = self.shared.timeline.open();
         let io_method = if self.joins { "recvmmsg + UDP_GRO" } else { "recvmmsg" };
         let mut outcome = self.arrivals.outcome(open, clock::now(), drops, io_method);
@@ -270,8 +270,8 @@ impl Served for Receiver<'_> {
     type Common = Inbound;
     const WAITS_FOR: Interest = Interest::Read;
 
-    fn socket(&self) -> BorrowedFd<'_> {
-        self.socket.as_fd()
+    fn socket(&self) -> BorrowedSocket<'_> {
+        self.socket.as_socket()
     }
 
     fn turn(&mut self, inbound: &mut Inbound) -> Result<Next, StreamError> {

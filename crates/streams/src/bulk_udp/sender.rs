@@ -12,13 +12,13 @@ use crate::window::Timeline;
 use linerate_engine::{Pace, SocketError, Stopped, failed};
 use linerate_model::{FlowCounts, Sent, StreamTask, Transport, ip_packets};
 use linerate_sys::epoll::Interest;
+use linerate_sys::handle::{AsSocket as _, BorrowedSocket};
 use linerate_sys::socket::{ECONNREFUSED, EIO, EMSGSIZE, ENOBUFS, ENOMEM};
 use linerate_sys::udp::Outgoing;
 use linerate_sys::{clock, socket, udp};
 use linerate_units::Nanos;
 use std::io;
 use std::net::UdpSocket;
-use std::os::fd::{AsFd as _, BorrowedFd};
 
 /// Value of the kernel's UDP_MAX_SEGMENTS before Linux 6.9 (128 since).
 const SEGMENTS: usize = 64;
@@ -161,12 +161,12 @@ impl<'a> Sender<'a> {
     fn new(shared: &'a Shared, index: usize, spec: &'a StreamTask, socket: &'a UdpSocket) -> Result<Self, StreamError> {
         let bytes = spec.message_bytes.get() as usize;
         let v6 = shared.job.v6();
-        let mtu = socket::path_mtu(socket.as_fd(), v6)?;
+        let mtu = socket::path_mtu(socket.as_socket(), v6)?;
         let packets = ip_packets(Transport::Udp, spec.net.ip, bytes as u64, mtu).len() as u64;
         let fits = packets == 1;
         let fragments = if fits { 0 } else { packets };
         if !fits {
-            socket::allow_fragments(socket.as_fd(), v6)?;
+            socket::allow_fragments(socket.as_socket(), v6)?;
         }
         let per_buffer = if spec.offload && fits { (SEGMENTED_BYTES / bytes).clamp(1, SEGMENTS) } else { 1 };
         // Segmentation needs Linux 4.18 and a device that can do checksums.
@@ -509,8 +509,8 @@ impl Served for ServedSender<'_> {
     type Common = Batches;
     const WAITS_FOR: Interest = Interest::Write;
 
-    fn socket(&self) -> BorrowedFd<'_> {
-        self.sender.socket.as_fd()
+    fn socket(&self) -> BorrowedSocket<'_> {
+        self.sender.socket.as_socket()
     }
 
     fn turn(&mut self, batches: &mut Batches) -> Result<Next, StreamError> {

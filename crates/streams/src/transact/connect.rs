@@ -10,11 +10,11 @@ use crate::hello::{self, Hello};
 use crate::options;
 use linerate_engine::{Listener, SocketError, Stopped, StrangerLimits, Strangers, failed};
 use linerate_model::{FlowCounts, SessionKey, TransactTask};
+use linerate_sys::handle::AsSocket as _;
 use linerate_sys::{clock, socket, tcp};
 use socket2::SockAddr;
 use std::io::{self, Write as _};
 use std::net::TcpStream;
-use std::os::fd::AsFd as _;
 use std::time::Duration;
 
 /// Time limit of a transaction.
@@ -203,7 +203,7 @@ pub(super) fn answer(
         // While connections queue, the next one is already there.
         let is_busy = accepted && served > before;
         if !is_busy && !spec.busy_poll {
-            let arriving = strangers.iter().map(|arriving| arriving.stream.as_fd());
+            let arriving = strangers.iter().map(|arriving| arriving.stream.as_socket());
             let sockets: Vec<_> = listener.sockets().chain(arriving).collect();
             socket::wait_readable(&sockets, TICK_NS)?;
         }

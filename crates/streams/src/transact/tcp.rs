@@ -6,11 +6,11 @@ use crate::error::StreamError;
 use crate::flow::{Outcome, Shared};
 use linerate_engine::Stopped;
 use linerate_model::{FlowCounts, TransactTask};
+use linerate_sys::handle::AsSocket as _;
 use linerate_sys::{clock, socket, tcp};
 use std::collections::VecDeque;
 use std::io;
 use std::net::{Shutdown, TcpStream};
-use std::os::fd::AsFd as _;
 
 /// Bytes read and written in one call.
 const BUFFER: usize = 64 << 10;
@@ -89,9 +89,9 @@ pub(super) fn ask(
         if !sleeps_in_read && !spec.busy_poll {
             let left = until.unwrap_or(u64::MAX).saturating_sub(clock::now()).min(100_000_000);
             if unsent > 0 {
-                socket::wait_ready(stream.as_fd(), left)?;
+                socket::wait_ready(stream.as_socket(), left)?;
             } else {
-                socket::wait_readable(&[stream.as_fd()], left)?;
+                socket::wait_readable(&[stream.as_socket()], left)?;
             }
         }
         match tcp::receive(stream, &mut into, sleeps_in_read) {
@@ -209,7 +209,7 @@ pub(super) fn answer(
             }
             // The client never stops reading, so there will be room.
             Err(error) if is_timeout(&error) && unsent > 0 => {
-                socket::wait_writable(stream.as_fd(), 100_000_000)?;
+                socket::wait_writable(stream.as_socket(), 100_000_000)?;
             }
             Err(error) if is_timeout(&error) => {
                 let left = tcp::unacknowledged(stream)?;

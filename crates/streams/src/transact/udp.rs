@@ -9,12 +9,12 @@ use crate::flow::{Outcome, Shared, is_cut_off};
 use crate::job::NARROW_OUTSTANDING;
 use linerate_engine::{Stopped, failed};
 use linerate_model::{FlowCounts, TransactTask};
+use linerate_sys::handle::AsSocket as _;
 use linerate_sys::socket::{ECONNREFUSED, ENOBUFS, ENOMEM};
 use linerate_sys::{clock, socket, udp};
 use std::collections::VecDeque;
 use std::io;
 use std::net::UdpSocket;
-use std::os::fd::AsFd as _;
 use std::time::Duration;
 
 /// Time after which a request counts as lost.
@@ -216,7 +216,7 @@ pub(super) fn ask(
             let full = waiting.requests.len() >= max_outstanding;
             let left = if full { LOOK.as_nanos() as u64 } else { schedule.due().saturating_sub(clock::now()) };
             if left > 0 {
-                socket::wait_readable(&[socket.as_fd()], left.min(100_000_000))?;
+                socket::wait_readable(&[socket.as_socket()], left.min(100_000_000))?;
             }
         }
         let mut wait = !spec.busy_poll && open_loop.is_none();
@@ -333,7 +333,7 @@ fn reply_timeout(round_trip_ns: u64) -> u64 {
 
 /// Allows fragments, for messages above the MTU.
 fn prepare(shared: &Shared, socket: &UdpSocket) -> Result<(), StreamError> {
-    Ok(socket::allow_fragments(socket.as_fd(), shared.job.v6())?)
+    Ok(socket::allow_fragments(socket.as_socket(), shared.job.v6())?)
 }
 
 /// Checks that the trial can go on after `error`.
