@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //
 // Counts and times the frames of a trial where they arrive, and drops them; all others pass. One program serves all ports.
-// The layout of the maps is known to crates/sys/src/xdp.rs too.
+// The layout of the maps is known to crates/sys/src/linux/xdp.rs too.
 
 #include <linux/bpf.h>
 #include <linux/if_ether.h>

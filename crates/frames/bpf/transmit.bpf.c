@@ -2,7 +2,7 @@
 //
 // Sends the frames of one lane: the streams that one core serves in turn. The kernel runs it as a live-frame test run
 // (Documentation/bpf/bpf_prog_run.rst), over and over; each turn sends the frame of one stream that is due, or drops the
-// turn. The layout of the maps is known to crates/sys/src/xdp.rs too.
+// turn. The layout of the maps is known to crates/sys/src/linux/xdp.rs too.
 
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>

@@ -1,42 +1,12 @@
-//! Linux calls made safe: the only crate that may say `unsafe`.
+//! Calls of the operating system made safe: the only crate that may say `unsafe`.
 //!
-//! What leaves it is safe, owned and small. Each error names the call and the object. It holds no policy.
+//! Each operating system has a folder. What leaves it is safe, owned and small, and has the same names on each. Each error names the
+//! call and the object. It holds no policy.
 
-pub mod affinity;
-pub mod bpf;
-pub mod byte_lock;
-pub mod capability;
-pub mod cgroup;
-pub mod clock;
-pub mod datagram_details;
-pub mod descriptors;
-pub mod epoll;
 pub mod error;
-pub mod error_queue;
-pub mod ethtool;
-pub mod event;
-pub mod handle;
-pub mod held_file;
-pub mod inherited;
-pub mod landlock;
-pub mod link;
-pub mod memory;
-mod mmsg;
-pub mod namespace;
-pub mod netfilter;
-pub mod netlink;
-pub mod offload;
-pub mod packet;
-pub mod packet_ring;
-pub mod process;
-pub mod seccomp;
-pub mod shaping;
-pub mod socket;
-pub mod tcp;
-pub mod terminal;
-pub mod thread;
-pub mod udp;
-pub mod xdp;
+#[cfg(target_os = "linux")]
+mod linux;
 
 pub use error::Error;
-pub use held_file::HeldFile;
+#[cfg(target_os = "linux")]
+pub use linux::*;

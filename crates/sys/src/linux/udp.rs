@@ -2,8 +2,9 @@
 //!
 //! Both batches keep raw pointers into their own buffers and so stay on the thread that made them.
 
+use super::mmsg;
+use crate::Error;
 use crate::socket::write_option;
-use crate::{Error, mmsg};
 use nix::errno::Errno;
 use nix::sys::socket::{MsgFlags, recv};
 use std::io;

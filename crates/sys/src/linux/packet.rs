@@ -1,7 +1,8 @@
 //! Packet sockets: whole frames out of and into one interface. packet(7).
 
+use super::mmsg;
+use crate::Error;
 use crate::socket::write_option;
-use crate::{Error, mmsg};
 use std::io;
 use std::mem;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
