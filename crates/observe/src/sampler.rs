@@ -4,7 +4,7 @@
 //! runs over its 32 bits, not when a thread, an interface or a queueing discipline goes away, and not when a source
 //! cannot be read for once.
 
-use crate::proc::{growth, growth_32};
+use crate::growth::{growth, growth_32};
 use crate::protocols::ProtocolTotals;
 use crate::softnet::SoftnetCounts;
 use crate::sources::Sources;

@@ -1,6 +1,6 @@
 //! Statistics of drivers that count drops (`ethtool -S`).
 
-use crate::proc::growth;
+use crate::growth::growth;
 use linerate_model::DriverCounter;
 use linerate_sys::ethtool::Ethtool;
 use linerate_sys::netlink::Link;

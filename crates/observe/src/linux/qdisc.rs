@@ -1,6 +1,6 @@
 //! What queueing disciplines did during the window.
 
-use crate::proc::{growth, growth_32};
+use crate::growth::{growth, growth_32};
 use linerate_model::QdiscCounters;
 use linerate_sys::netlink::Qdisc;
 use std::collections::BTreeMap;

@@ -1,6 +1,6 @@
 //! The kernel's input queues, from `/proc/net/softnet_stat`.
 
-use crate::proc::growth_32;
+use crate::growth::growth_32;
 use linerate_model::Softnet;
 
 /// Each core's queue: processed, dropped, squeezed. The kernel's counters have 32 bits.

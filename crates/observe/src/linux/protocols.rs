@@ -1,7 +1,7 @@
 //! What IP, UDP and TCP count in a network namespace: `/proc/net/snmp`, `snmp6`, `netstat` and `sockstat`.
 
 use crate::conntrack::ConntrackTotals;
-use crate::proc::growth;
+use crate::growth::growth;
 use linerate_model::{IpCounters, NetworkCounters, TcpCounters, UdpCounters};
 
 /// Counters read from `/proc/net/snmp`: IPv4, and TCP and UDP of RFC 4022 and RFC 4113.

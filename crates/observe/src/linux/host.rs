@@ -1,35 +1,16 @@
 //! What a host is.
 
-use crate::cores::CoreTimes;
 use crate::interface::has_wire;
 use crate::slot::slot;
-use crate::{ObserveError, capabilities, memory};
-use linerate_model::{Duplex, Host, HostName, Nic};
+use crate::stat;
+use crate::{HostOptions, ObserveError, capabilities, memory};
+use linerate_model::{Duplex, Host, Nic};
 use linerate_sys::ethtool::{Driver, Ethtool};
 use linerate_sys::netlink::{Address, Link, Route};
 use linerate_units::BitRate;
-use std::collections::BTreeMap;
 use std::fs;
-use std::net::IpAddr;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
-
-/// Properties of the host that only the agent knows.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct HostOptions {
-    /// The name it goes by.
-    pub name: HostName,
-    /// The agent's version.
-    pub version: String,
-    /// Version of the agent's protocol.
-    pub protocol: u32,
-    /// Line rates by interface, in place of what the drivers say.
-    pub link_speeds: BTreeMap<String, BitRate>,
-    /// Duplex by interface, in place of what the drivers say.
-    pub link_duplexes: BTreeMap<String, Duplex>,
-    /// Addresses that other hosts are to send trial data to; empty: where they reach the agent.
-    pub data_addresses: Vec<IpAddr>,
-}
 
 /// Describes this host as the calling thread's network namespace shows it.
 pub fn host(options: &HostOptions) -> Result<Host, ObserveError> {
@@ -43,7 +24,7 @@ pub fn host(options: &HostOptions) -> Result<Host, ObserveError> {
         protocol: options.protocol,
         system: format!("{} {}", kernel_setting("kernel/ostype")?, kernel_setting("kernel/osrelease")?),
         cpu_model: cpu_model(&cpu_info).unwrap_or_else(|| format!("unknown {}", std::env::consts::ARCH)),
-        cores: CoreTimes::parse(&read("/proc/stat")?).count(),
+        cores: stat::cores(&read("/proc/stat")?).count(),
         memory_bytes: memory::total(&read("/proc/meminfo")?).unwrap_or(0),
         boot_id: kernel_setting("kernel/random/boot_id")?,
         congestion_controls: congestion_controls(
@@ -132,6 +113,7 @@ fn nics(links: &[Link], addresses: &[Address], options: &HostOptions) -> Result<
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::BTreeMap;
 
     #[test]
     fn reads_planted_texts() {

@@ -6,6 +6,7 @@ use crate::driver::{DriverStatistics, DriverTotals};
 use crate::proc::ProcFile;
 use crate::protocols::{self, ProtocolFormats, ProtocolTotals, Transit};
 use crate::softnet::SoftnetCounts;
+use crate::stat;
 use linerate_model::DriverCounter;
 use linerate_sys::netlink::{Link, Qdisc, Route};
 
@@ -55,7 +56,7 @@ impl Sources {
     }
 
     pub(crate) fn cores(&mut self) -> Option<CoreTimes> {
-        self.stat.read_into(&mut self.buffer).map(CoreTimes::parse)
+        self.stat.read_into(&mut self.buffer).map(stat::cores)
     }
 
     pub(crate) fn softnet(&mut self) -> Option<SoftnetCounts> {

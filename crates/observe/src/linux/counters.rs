@@ -1,9 +1,9 @@
 //! What a host has counted since it was started: for those who take differences of it at times of their own choosing.
 
-use crate::cores::CoreTimes;
 use crate::disk::Disk;
 use crate::proc::ProcFile;
-use crate::{ObserveError, interface};
+use crate::stat;
+use crate::{ObserveError, interfaces};
 use linerate_model::HostCounters;
 use linerate_sys::clock;
 use linerate_sys::netlink::Route;
@@ -11,12 +11,12 @@ use linerate_units::Nanos;
 
 /// Reads the machine's cores and disks, and the interfaces of the calling thread's network namespace.
 pub fn counters() -> Result<HostCounters, ObserveError> {
-    let stat = ProcFile::open("/proc/stat").read().unwrap_or_default();
+    let text = ProcFile::open("/proc/stat").read().unwrap_or_default();
     let at = Nanos::new(clock::now());
     Ok(HostCounters {
         at,
-        cores: CoreTimes::parse(&stat).since_start().to_vec(),
-        interfaces: interface::since(&Route::open()?.links()?, &[]),
+        cores: stat::cores(&text).since_start().to_vec(),
+        interfaces: interfaces::since(&Route::open()?.links()?, &[]),
         disks: Disk::all().iter().filter_map(Disk::read).filter(|disk| disk.reads + disk.writes > 0).collect(),
     })
 }

@@ -4,7 +4,7 @@
 //! `cpu.cfs_quota_us`, `cpu.cfs_period_us` and `cpu.stat` of the hierarchy that has the cpu controller
 //! (Documentation/scheduler/sched-bwc.rst). Every group above holds too: the tightest counts.
 
-use crate::proc::growth;
+use crate::growth::growth;
 use linerate_model::CpuQuota;
 use linerate_sys::cgroup;
 use std::fs;

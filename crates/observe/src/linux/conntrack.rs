@@ -1,6 +1,6 @@
 //! What connection tracking dropped, from `/proc/net/stat/nf_conntrack`.
 
-use crate::proc::growth_32;
+use crate::growth::growth_32;
 use linerate_model::ConntrackCounters;
 
 /// Packets dropped, packets not entered and connections removed early, of each core. The kernel's counters have 32

@@ -1,5 +1,6 @@
 //! Main memory: how much there is, and how much of it this process may use.
 
+use crate::UsableMemory;
 use linerate_sys::cgroup;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,15 +9,6 @@ use std::path::{Path, PathBuf};
 /// version 1 (Documentation/admin-guide/cgroup-v1/memory.rst). A group without a limit has `max` or a number beyond any
 /// memory.
 const LIMITS: [&str; 2] = ["memory.max", "memory.limit_in_bytes"];
-
-/// Main memory that this process may use, in bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum UsableMemory {
-    /// Memory of the host, or the tightest limit of the process's control groups.
-    Known(u64),
-    /// The process is in a control group whose limit cannot be read, or the kernel reports no memory size.
-    Unknown,
-}
 
 /// Returns the main memory that this process may use.
 pub fn usable_memory() -> UsableMemory {
