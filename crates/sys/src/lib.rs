@@ -6,7 +6,11 @@
 pub mod error;
 #[cfg(target_os = "linux")]
 mod linux;
+#[cfg(windows)]
+mod windows;
 
 pub use error::Error;
 #[cfg(target_os = "linux")]
 pub use linux::*;
+#[cfg(windows)]
+pub use windows::*;

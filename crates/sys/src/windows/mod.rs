@@ -1,0 +1,6 @@
+//! Windows.
+
+mod nt_status;
+pub mod processor;
+pub mod protocol_statistics;
+pub mod system;

@@ -1,0 +1,103 @@
+//! Times of the cores.
+
+use crate::Error;
+use linerate_units::Nanos;
+use std::mem;
+use std::ptr;
+use windows_sys::Wdk::System::SystemInformation::{NtQuerySystemInformation, SystemProcessorPerformanceInformation};
+
+/// Cores of a processor group at most.
+const MAX_CORES: usize = 64;
+/// Unit of the system's times, nanoseconds.
+const TICK_NS: u64 = 100;
+
+/// Times of one core since the system was started.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct CoreTime {
+    /// In programs.
+    pub user: Nanos,
+    /// In the kernel, on behalf of programs.
+    pub kernel: Nanos,
+    /// In deferred procedure calls: network receive and transmit work.
+    pub deferred: Nanos,
+    /// In interrupts.
+    pub interrupt: Nanos,
+    /// Idle.
+    pub idle: Nanos,
+}
+
+/// SYSTEM_PROCESSOR_PERFORMANCE_INFORMATION of winternl.h. Its reserved fields are documented by the Windows driver kit.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default)]
+struct Performance {
+    idle: i64,
+    /// With idle time, deferred procedure calls and interrupts.
+    kernel: i64,
+    user: i64,
+    deferred: i64,
+    interrupt: i64,
+    interrupts: u32,
+}
+
+/// Reads the times of the cores in the processor group of the calling thread, in the order of their numbers.
+///
+/// # Errors
+/// The system does not tell.
+pub fn core_times() -> Result<Vec<CoreTime>, Error> {
+    let mut cores = [Performance::default(); MAX_CORES];
+    let mut bytes = 0;
+    // SAFETY: the system writes at most `size_of_val(&cores)` bytes into the live array, whose elements are made of integers, and the
+    // number of bytes into a live integer.
+    let status = unsafe {
+        NtQuerySystemInformation(
+            SystemProcessorPerformanceInformation,
+            ptr::from_mut(&mut cores).cast(),
+            mem::size_of_val(&cores) as u32,
+            &raw mut bytes,
+        )
+    };
+    if status < 0 {
+        return Err(Error::nt("NtQuerySystemInformation", "the cores", status));
+    }
+    let count = bytes as usize / mem::size_of::<Performance>();
+    Ok(cores.iter().take(count).map(CoreTime::of).collect())
+}
+
+impl CoreTime {
+    fn of(counts: &Performance) -> Self {
+        let time = |ticks: i64| u64::try_from(ticks).unwrap_or(0).saturating_mul(TICK_NS);
+        let Performance { idle, kernel, user, deferred, interrupt, .. } = *counts;
+        let others = time(idle) + time(deferred) + time(interrupt);
+        Self {
+            user: Nanos::new(time(user)),
+            kernel: Nanos::new(time(kernel).saturating_sub(others)),
+            deferred: Nanos::new(time(deferred)),
+            interrupt: Nanos::new(time(interrupt)),
+            idle: Nanos::new(time(idle)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kernel_time_is_without_idle_time_and_interrupts() {
+        let counts = Performance { idle: 500, kernel: 800, user: 20, deferred: 30, interrupt: 70, interrupts: 9 };
+        let core = CoreTime::of(&counts);
+        assert_eq!([core.kernel, core.deferred, core.interrupt].map(Nanos::get), [20_000, 3_000, 7_000]);
+    }
+
+    #[test]
+    fn time_passes_on_every_core() {
+        let before = core_times().expect("the times");
+        assert!(!before.is_empty());
+        std::thread::sleep(std::time::Duration::from_millis(300));
+        let after = core_times().expect("the times");
+        let all = |core: &CoreTime| core.user.get() + core.kernel.get() + core.idle.get();
+        let passed = |(after, before): (&CoreTime, &CoreTime)| all(after) - all(before);
+        let least = after.iter().zip(&before).map(passed).min().expect("a core");
+        assert!(least > 50_000_000, "{least} ns of 300 ms");
+    }
+}
