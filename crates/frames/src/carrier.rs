@@ -3,7 +3,8 @@
 //! Frames lost on a dead link are not a loss of the device: such a trial fails, and names the port.
 
 use crate::plan::Plan;
-use linerate_sys::netlink::{Link, Route};
+use linerate_sys::interface::Link;
+use linerate_sys::netlink::Route;
 use std::cell::RefCell;
 
 /// Links of the ports of a trial.

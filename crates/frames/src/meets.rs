@@ -1,6 +1,6 @@
 //! Interfaces that share the link of a port, and so its traffic.
 
-use linerate_sys::netlink::Link;
+use linerate_sys::interface::Link;
 
 /// Returns the interfaces that share traffic with `port`: the port itself, its lower interfaces (a VLAN's NIC, a bond's
 /// ports), and their upper interfaces: VLANs, bonds, bridges. The other end of a virtual link in the same namespace

@@ -3,7 +3,8 @@
 use crate::FrameError;
 use crate::meets::meets;
 use linerate_model::{Mac, PortInfo};
-use linerate_sys::netlink::{Link, Route};
+use linerate_sys::interface::Link;
+use linerate_sys::netlink::Route;
 use std::net::IpAddr;
 
 /// Returns the properties of the port `interface`, which must be an Ethernet interface, up, with a carrier.

@@ -7,7 +7,8 @@
 use crate::FrameError;
 use crate::plan::Plan;
 use linerate_sys::Error;
-use linerate_sys::netlink::{Link, Route};
+use linerate_sys::interface::Link;
+use linerate_sys::netlink::Route;
 
 /// Divisor of the sent frames that the link must carry at least. The device works on the same machine, so it cannot be
 /// slower.

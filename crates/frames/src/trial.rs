@@ -8,7 +8,8 @@ use crate::progress::Progress;
 use crate::{FrameError, learning, packet, xdp};
 use linerate_engine::Conductor;
 use linerate_model::{Caveat, CaveatKind, FrameEngine, FramesTask, message};
-use linerate_sys::netlink::{Link, Route};
+use linerate_sys::interface::Link;
+use linerate_sys::netlink::Route;
 use linerate_sys::packet::PacketSocket;
 use std::sync::Arc;
 

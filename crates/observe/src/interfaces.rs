@@ -2,7 +2,7 @@
 
 use crate::growth::growth;
 use linerate_model::InterfaceCounters;
-use linerate_sys::netlink::Link;
+use linerate_sys::interface::Link;
 
 /// The interfaces of `after` that had traffic or drops since `before`.
 pub(crate) fn since(after: &[Link], before: &[Link]) -> Vec<InterfaceCounters> {
@@ -40,7 +40,7 @@ pub(crate) fn since(after: &[Link], before: &[Link]) -> Vec<InterfaceCounters> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use linerate_sys::netlink::LinkCounters;
+    use linerate_sys::interface::LinkCounters;
 
     fn link(index: u32, kind: &str) -> Link {
         Link { index, name: format!("if{index}"), kind: kind.into(), ..Link::default() }

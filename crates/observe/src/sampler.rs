@@ -11,7 +11,7 @@ use crate::sources::Sources;
 use crate::thread::cpu_of;
 use linerate_model::{CoreUse, NetworkCounters, Readings, SeriesQuantity, Softnet};
 use linerate_sys::clock;
-use linerate_sys::netlink::{Link, Qdisc};
+use linerate_sys::interface::{Link, Qdisc};
 use linerate_sys::thread::EngineThread;
 use linerate_units::Nanos;
 use std::collections::BTreeMap;
@@ -380,7 +380,7 @@ fn micros(time: Nanos) -> u64 {
 mod tests {
     use super::*;
     use crate::thread::tests::{Worker, worker};
-    use linerate_sys::netlink::LinkCounters;
+    use linerate_sys::interface::LinkCounters;
 
     fn values(sampler: &mut HostSampler, quantity: SeriesQuantity) -> Vec<(String, u64)> {
         let mut readings = Readings::default();

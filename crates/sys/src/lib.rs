@@ -4,6 +4,7 @@
 //! call and the object. It holds no policy.
 
 pub mod error;
+pub mod interface;
 #[cfg(target_os = "linux")]
 mod linux;
 #[cfg(windows)]

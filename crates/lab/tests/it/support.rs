@@ -1,7 +1,8 @@
 //! A bench for a test, and what the machine looks like from outside.
 use linerate_lab::{Bench, Lab, LabError, LabOptions};
 use linerate_model::HostName;
-use linerate_sys::netlink::{LinkCounters, Route};
+use linerate_sys::interface::LinkCounters;
+use linerate_sys::netlink::Route;
 use linerate_testsuite::wait_until;
 use std::fs;
 use std::future::Future;

@@ -3,7 +3,7 @@
 use crate::growth::growth;
 use linerate_model::DriverCounter;
 use linerate_sys::ethtool::Ethtool;
-use linerate_sys::netlink::Link;
+use linerate_sys::interface::Link;
 
 /// Interfaces that are looked at. Each takes two calls, and NICs take a while to answer.
 const INTERFACES: usize = 16;

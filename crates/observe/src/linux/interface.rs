@@ -1,6 +1,7 @@
 //! Interfaces: which one carries an address, and which has a wire.
 
-use linerate_sys::netlink::{Link, Route};
+use linerate_sys::interface::Link;
+use linerate_sys::netlink::Route;
 use std::net::IpAddr;
 
 /// The interface that has the local address `addr`. Traffic between two addresses of one host does not cross it:

@@ -2,7 +2,7 @@
 
 use crate::growth::{growth, growth_32};
 use linerate_model::QdiscCounters;
-use linerate_sys::netlink::Qdisc;
+use linerate_sys::interface::Qdisc;
 use std::collections::BTreeMap;
 
 /// The disciplines of `after` that had traffic or drops since `before`; `names` are the interfaces' by number.

@@ -8,7 +8,8 @@ use crate::protocols::{self, ProtocolFormats, ProtocolTotals, Transit};
 use crate::softnet::SoftnetCounts;
 use crate::stat;
 use linerate_model::DriverCounter;
-use linerate_sys::netlink::{Link, Qdisc, Route};
+use linerate_sys::interface::{Link, Qdisc};
+use linerate_sys::netlink::Route;
 
 /// Number of readings of the protocol counters when a window opens and when it ends.
 const READINGS: usize = 2;

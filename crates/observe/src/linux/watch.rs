@@ -12,7 +12,7 @@ use crate::sources::Sources;
 use crate::thread::ThreadTimes;
 use crate::{disk, interfaces, qdisc};
 use linerate_model::{DiskUse, Observation, Pressure};
-use linerate_sys::netlink::{Link, Qdisc};
+use linerate_sys::interface::{Link, Qdisc};
 use linerate_sys::thread::EngineThread;
 use linerate_units::Nanos;
 use std::collections::BTreeMap;
