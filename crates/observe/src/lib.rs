@@ -15,6 +15,7 @@ mod interfaces;
 mod linux;
 mod sampler;
 pub mod snmp;
+mod thread;
 mod usable_memory;
 
 pub use capability::capabilities;

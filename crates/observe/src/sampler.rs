@@ -5,10 +5,8 @@
 //! cannot be read for once.
 
 use crate::growth::{growth, growth_32};
-use crate::protocols::ProtocolTotals;
-use crate::softnet::SoftnetCounts;
 use crate::sources::Sources;
-use crate::thread::cpu_of;
+use crate::thread_clock::cpu_of;
 use linerate_model::{CoreUse, NetworkCounters, Readings, SeriesQuantity, Softnet};
 use linerate_sys::clock;
 use linerate_sys::interface::{Link, Qdisc};
@@ -29,9 +27,9 @@ pub struct HostSampler {
     /// By their numbers; none before they could be read. So are the disciplines.
     interfaces: Option<BTreeMap<u32, Interface>>,
     qdiscs: Option<BTreeMap<QdiscPlace, Discipline>>,
-    softnet: (SoftnetCounts, Softnet),
-    /// Protocol counters at the opening of the sampler, and their growth by the names reported.
-    protocols: (ProtocolTotals, [u64; PROTOCOL_COUNTERS.len()]),
+    softnet: Softnet,
+    /// Growth of the protocol counters that are reported.
+    protocols: [u64; PROTOCOL_COUNTERS.len()],
     busiest: Busiest,
 }
 
@@ -80,19 +78,9 @@ impl HostSampler {
         if let Some(links) = self.sources.links() {
             self.look_at_interfaces(&links);
         }
-        if let Some(now) = self.sources.softnet() {
-            let (before, sums) = &mut self.softnet;
-            let grown = now.since(before);
-            sums.processed += grown.processed;
-            sums.dropped += grown.dropped;
-            sums.squeezed += grown.squeezed;
-            *before = now;
-        }
-        let now = self.sources.protocols_sampled();
-        let (opened, told) = &mut self.protocols;
-        opened.complete(&now);
-        let grown = now.since(opened);
-        for ((.., counter), told) in PROTOCOL_COUNTERS.iter().zip(told) {
+        self.softnet = self.sources.softnet_grown();
+        let grown = self.sources.protocols_grown();
+        for ((.., counter), told) in PROTOCOL_COUNTERS.iter().zip(&mut self.protocols) {
             // What is filtered is a difference of counters, which may fall by some packets.
             *told = counter(&grown).max(*told);
         }
@@ -143,12 +131,11 @@ impl HostSampler {
             add(Of::QdiscOverlimits, &discipline.name, discipline.overlimits.grown);
             add(Of::QdiscDrops, &discipline.name, discipline.drops.grown);
         }
-        let (_, softnet) = &self.softnet;
+        let softnet = &self.softnet;
         add(Of::SoftnetProcessed, "", softnet.processed);
         add(Of::SoftnetDropped, "", softnet.dropped);
         add(Of::SoftnetSqueezed, "", softnet.squeezed);
-        let (_, grown) = &self.protocols;
-        for ((quantity, subject, _), grown) in PROTOCOL_COUNTERS.iter().zip(grown) {
+        for ((quantity, subject, _), grown) in PROTOCOL_COUNTERS.iter().zip(&self.protocols) {
             add(*quantity, subject, *grown);
         }
     }

@@ -21,5 +21,5 @@ pub(crate) mod slot;
 pub(crate) mod softnet;
 pub(crate) mod sources;
 pub(crate) mod stat;
-pub(crate) mod thread;
+pub(crate) mod thread_clock;
 pub(crate) mod watch;

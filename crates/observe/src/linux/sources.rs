@@ -7,7 +7,7 @@ use crate::proc::ProcFile;
 use crate::protocols::{self, ProtocolFormats, ProtocolTotals, Transit};
 use crate::softnet::SoftnetCounts;
 use crate::stat;
-use linerate_model::DriverCounter;
+use linerate_model::{DriverCounter, NetworkCounters, Softnet};
 use linerate_sys::interface::{Link, Qdisc};
 use linerate_sys::netlink::Route;
 
@@ -28,6 +28,10 @@ pub(crate) struct Sources {
     drivers: Option<DriverStatistics>,
     formats: ProtocolFormats,
     buffer: Vec<u8>,
+    /// Input queues as they were read last, and their growth since the first reading.
+    queues: (SoftnetCounts, Softnet),
+    /// Protocol counters as they were read first.
+    first_protocols: ProtocolTotals,
 }
 
 impl Sources {
@@ -45,6 +49,8 @@ impl Sources {
             drivers: None,
             formats: ProtocolFormats::new(),
             buffer: Vec::new(),
+            queues: Default::default(),
+            first_protocols: ProtocolTotals::default(),
         }
     }
 
@@ -64,11 +70,31 @@ impl Sources {
         self.softnet.read_into(&mut self.buffer).map(SoftnetCounts::parse)
     }
 
+    /// Reads the input queues. Returns their growth since this was called first.
+    pub(crate) fn softnet_grown(&mut self) -> Softnet {
+        if let Some(now) = self.softnet() {
+            let (before, sums) = &mut self.queues;
+            let grown = now.since(before);
+            sums.processed += grown.processed;
+            sums.dropped += grown.dropped;
+            sums.squeezed += grown.squeezed;
+            *before = now;
+        }
+        self.queues.1
+    }
+
+    /// Reads the protocol counters that each sample needs. Returns their growth since this was called first.
+    pub(crate) fn protocols_grown(&mut self) -> NetworkCounters {
+        let now = self.protocols_sampled();
+        self.first_protocols.complete(&now);
+        now.since(&self.first_protocols)
+    }
+
     /// Reads the protocol counters that each sample needs: `snmp` and `snmp6`.
     ///
     /// Their counters are not read at one moment, and a packet that is received meanwhile may be missing from one and
     /// not from another.
-    pub(crate) fn protocols_sampled(&mut self) -> ProtocolTotals {
+    fn protocols_sampled(&mut self) -> ProtocolTotals {
         let Self { snmp, snmp6, formats, buffer, .. } = self;
         ProtocolTotals {
             snmp: snmp.read_into(buffer).map(|text| formats.snmp(text)),

@@ -1,11 +1,9 @@
-//! CPU time of the engine's threads and of the whole process, by their CPU clocks: exact to the moment, running or not.
-//! How long a thread waited for a core is the scheduler's count (`schedstat`, Documentation/scheduler/sched-stats.rst).
+//! CPU time of the engine's threads and of the whole process.
 
+use crate::thread_clock::{cpu_of, process_cpu, waited};
 use linerate_model::ThreadUse;
-use linerate_sys::thread::{EngineThread, queued};
+use linerate_sys::thread::EngineThread;
 use linerate_units::Nanos;
-use nix::time::{ClockId, clock_gettime};
-use std::fs;
 
 /// CPU time so far of this process and of some of its threads.
 #[derive(Debug, Clone, Default)]
@@ -25,7 +23,7 @@ struct ThreadTime {
 impl ThreadTimes {
     pub(crate) fn read(threads: &[EngineThread]) -> Self {
         Self {
-            process: time(ClockId::CLOCK_PROCESS_CPUTIME_ID).unwrap_or_default(),
+            process: process_cpu().unwrap_or_default(),
             threads: threads.iter().map(|thread| ThreadTime::read(thread.tid)).collect(),
         }
     }
@@ -58,32 +56,14 @@ impl ThreadTimes {
 impl ThreadTime {
     /// Reads the time of a thread. `None` if it has ended.
     fn read(tid: i32) -> Option<Self> {
-        let cpu = cpu_of(tid)?;
-        let counts = fs::read_to_string(format!("/proc/self/task/{tid}/schedstat")).ok();
-        Some(Self { cpu, waited: counts.as_deref().and_then(queued) })
+        Some(Self { cpu: cpu_of(tid)?, waited: waited(tid) })
     }
-}
-
-/// CPU time so far of a thread of this process; none if it has ended.
-pub(crate) fn cpu_of(tid: i32) -> Option<Nanos> {
-    time(cpu_clock(tid))
-}
-
-/// The CPU clock of a thread of this process: MAKE_THREAD_CPUCLOCK(tid, CPUCLOCK_SCHED) of linux/posix-timers_types.h.
-fn cpu_clock(tid: i32) -> ClockId {
-    const PER_THREAD: i32 = 4;
-    const SCHED: i32 = 2;
-    ClockId::from_raw((!tid << 3) | PER_THREAD | SCHED)
-}
-
-fn time(clock: ClockId) -> Option<Nanos> {
-    let time = clock_gettime(clock).ok()?;
-    Some(Nanos::new(time.tv_sec() as u64 * 1_000_000_000 + time.tv_nsec() as u64))
 }
 
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use linerate_sys::clock;
     use linerate_sys::thread::current_tid;
     use linerate_testsuite::wait_until;
     use std::sync::mpsc::{self, Receiver, Sender};
@@ -104,9 +84,8 @@ pub(crate) mod tests {
         let thread = thread::spawn(move || {
             started.send(current_tid()).expect("the test waits");
             for amount in work {
-                let own = || time(ClockId::CLOCK_THREAD_CPUTIME_ID).expect("every Linux has this clock");
-                let start = own();
-                while own() - start < amount {}
+                let start = clock::thread_cpu();
+                while clock::thread_cpu() - start < amount.get() {}
                 report.send(()).expect("the test waits");
             }
         });
