@@ -17,6 +17,8 @@ mod sampler;
 pub mod snmp;
 mod thread;
 mod usable_memory;
+#[cfg(windows)]
+mod windows;
 
 pub use capability::capabilities;
 pub use counters::counters;
@@ -30,3 +32,5 @@ pub use memory::usable_memory;
 pub use sampler::HostSampler;
 pub use usable_memory::UsableMemory;
 pub use watch::Watch;
+#[cfg(windows)]
+use windows::*;

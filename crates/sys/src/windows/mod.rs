@@ -1,5 +1,6 @@
 //! Windows.
 
+pub mod cpu_time;
 mod nt_status;
 pub mod processor;
 pub mod protocol_statistics;

@@ -22,8 +22,6 @@ pub struct ProtocolStatistics {
     pub ip_reassembly_failures: u32,
     /// UDP datagrams to ports where nobody listens.
     pub udp_without_port: u32,
-    /// UDP datagrams that were dropped for another reason: checksums, full socket buffers.
-    pub udp_receive_errors: u32,
     /// TCP segments received.
     pub tcp_received: u32,
     /// TCP segments sent.
@@ -54,7 +52,6 @@ pub fn protocol_statistics(v6: bool) -> Result<ProtocolStatistics, Error> {
         ip_without_route: ip.dwOutNoRoutes,
         ip_reassembly_failures: ip.dwReasmFails,
         udp_without_port: udp.dwNoPorts,
-        udp_receive_errors: udp.dwInErrors,
         tcp_received: tcp.dwInSegs,
         tcp_sent: tcp.dwOutSegs,
         tcp_retransmits: tcp.dwRetransSegs,

@@ -1,0 +1,13 @@
+//! Windows.
+//!
+//! Queueing disciplines, input queues, stall times, quotas and disks are not known here; [`crate::capabilities`] says so.
+
+pub(crate) mod capability;
+pub(crate) mod counters;
+pub(crate) mod host;
+pub(crate) mod interface;
+pub(crate) mod memory;
+pub(crate) mod protocols;
+pub(crate) mod sources;
+pub(crate) mod thread_clock;
+pub(crate) mod watch;
