@@ -4,6 +4,7 @@
 #   test     `make test`: the pure and the lab tests
 #   servers  `cargo xtask test --servers`
 #   check    `cargo xtask check` and `cargo xtask fuzz`
+#   windows  `cargo xtask windows`
 #   bench    `cargo xtask bench`
 #   package  `cargo xtask package`
 # Silent if nothing is missing. Debian and its kin only; elsewhere it says what to install.
@@ -73,6 +74,10 @@ needs() {
             echo "nc.openbsd netcat-openbsd"
             echo "chattr e2fsprogs"
             ;;
+        windows)
+            echo "x86_64-w64-mingw32-gcc gcc-mingw-w64-x86-64"
+            echo "/usr/lib/wine/wine64 wine64"
+            ;;
         package)
             echo "clang clang"
             echo "llvm-ar llvm"
@@ -87,7 +92,7 @@ needs() {
             echo "skopeo skopeo"
             ;;
         *)
-            echo "usage: $0 build|test|servers|check|bench|package ..." >&2
+            echo "usage: $0 build|test|servers|check|windows|bench|package ..." >&2
             exit 2
             ;;
     esac

@@ -36,10 +36,7 @@ impl ProtocolTotals {
                 reassembly_failures: grown(|counts| counts.ip_reassembly_failures),
                 ..IpCounters::default()
             },
-            udp: UdpCounters {
-                unknown_ports: grown(|counts| counts.udp_without_port),
-                ..UdpCounters::default()
-            },
+            udp: UdpCounters { unknown_ports: grown(|counts| counts.udp_without_port), ..UdpCounters::default() },
             tcp: TcpCounters {
                 segments_received: grown(|counts| counts.tcp_received),
                 segments_sent: grown(|counts| counts.tcp_sent),
