@@ -85,10 +85,10 @@ pub use device::{
 pub use device_load::{DeviceInterface, DeviceLoad, HostCounters};
 pub use encapsulation::{Encapsulation, UnknownEncapsulation};
 pub use figures::{
-    AddedDelay, AddressTable, CopyClient, CopyFigures, CpuCost, CpuCosts, DelayGrade, FlowFigures, FlowRate, FrameFlow,
-    HopDelay, HopFigures, Latency, LearningRate, LoadedLatency, NfsFigures, OneWayDelay, OneWayFigures,
-    OperationFigures, RateRange, ReceivedRates, RequestFigures, RoundTripsPerMinute, RpcFigures, SentRates, Share,
-    SizeClass, StageShare, StreamFigures, TcpSummary, TransactFigures, WayFigures, WorkShare,
+    AddedDelay, AddressTable, CopyClient, CopyFigures, CpuCost, CpuCosts, DelayChange, DelayGrade, FlowFigures,
+    FlowRate, FrameFlow, HopDelay, HopFigures, Latency, LearningRate, LoadedLatency, NfsFigures, OneWayDelay,
+    OneWayFigures, OperationFigures, RateRange, ReceivedRates, RequestFigures, RoundTripsPerMinute, RpcFigures,
+    SentRates, Share, SizeClass, StageShare, StreamFigures, TcpSummary, TransactFigures, WayFigures, WorkShare,
 };
 pub use firmness::{Firmness, Known};
 pub use header_field::{HeaderField, Layer, LayerBytes};

@@ -1,5 +1,6 @@
 //! Probes along a path: delays and losses by hop, and where on the path they begin.
 
+mod change;
 mod one_way;
 mod section;
 mod way;

@@ -1,7 +1,7 @@
 //! One way: what its probes found, in all runs together.
 
-use super::one_way;
 use super::section::sections;
+use super::{change, one_way};
 use linerate_model::{
     ClockOffset, Hop, HopDelay, HopFigures, HopSample, HostName, MplsLabel, OneWayFigures, PathMtu, ProbedWay,
     WayFigures,
@@ -102,6 +102,7 @@ impl ProbedRuns<'_> {
             one_way: (idle.is_some() || loaded.is_some()).then_some(OneWayFigures { idle, loaded }),
             probe_bps: self.all().map(probe_bps).fold(0.0, f64::max),
             path_changed: self.path_changed(),
+            changes: self.idle.last().map(change::changes).unwrap_or_default(),
             hops: hops.iter().map(ProbedHop::figures).collect(),
             path_mtu,
         })

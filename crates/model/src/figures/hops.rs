@@ -1,6 +1,6 @@
 //! Figures of probes along a path: delays and losses by hop, and the sections of the path that they point to.
 
-use crate::{HostName, MplsLabel, PathMtu, PathSection, ProbePacket};
+use crate::{HopRef, HostName, MplsLabel, PathMtu, PathSection, ProbePacket};
 use linerate_units::Nanos;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -32,6 +32,23 @@ pub struct WayFigures {
     /// Whether a hop answered from one address before and from another one later: the path changed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub path_changed: bool,
+    /// Changes of the round trip in the course of the last run without a load, in their order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<DelayChange>,
+}
+
+/// Change of the round trip to the last hop that answered, on a path without a load.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct DelayChange {
+    /// Time of the change, from the opening of the window.
+    pub at: Nanos,
+    /// Median before, back to the change before it.
+    pub before: Nanos,
+    /// Median after, up to the next change.
+    pub after: Nanos,
+    /// First hop with the change, as all hops after it have. `None` if the hops do not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_hop: Option<HopRef>,
 }
 
 impl WayFigures {

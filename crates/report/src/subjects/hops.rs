@@ -6,7 +6,7 @@ use crate::said;
 use crate::subjects::contract::Subject;
 use crate::subjects::live::{self, Live, LiveChart, LiveColumn, LiveRate};
 use crate::wording::verdict::hop;
-use linerate_model::{Measurement, MtuProof, PathEffect, PathMtu, PathSection, Record, WayFigures, text};
+use linerate_model::{DelayChange, Measurement, MtuProof, PathEffect, PathMtu, PathSection, Record, WayFigures, text};
 
 /// Probes along a path.
 pub(crate) struct Hops;
@@ -65,7 +65,33 @@ pub(crate) fn findings(lang: Language, result: &Measurement, way: &WayFigures) -
     let name = said!(lang, "hops-caption", "{from} to {to}", from = plain(&way.from.0), to = plain(&way.to.0));
     let limited = way.path_mtu.as_ref().filter(|mtu| mtu.bytes != Some(mtu.link_mtu));
     all.extend(limited.map(|mtu| path_mtu(lang, &name, mtu)));
+    all.extend(way.changes.iter().map(|change| delay_change(lang, &name, change)));
     all
+}
+
+fn delay_change(lang: Language, way: &str, change: &DelayChange) -> String {
+    let [at, before, after] = [change.at, change.before, change.after].map(|time| nanos(time.get()));
+    match &change.first_hop {
+        Some(first) => said!(
+            lang,
+            "hops-change",
+            "{way}: after {at} the round trip changed from {before} to {after}, on the link before {hop}.",
+            way = way,
+            at = at,
+            before = before,
+            after = after,
+            hop = hop(lang, first)
+        ),
+        None => said!(
+            lang,
+            "hops-change-somewhere",
+            "{way}: after {at} the round trip changed from {before} to {after}.",
+            way = way,
+            at = at,
+            before = before,
+            after = after
+        ),
+    }
 }
 
 fn finding(lang: Language, section: &PathSection) -> String {
