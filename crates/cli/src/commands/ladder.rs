@@ -41,7 +41,9 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     flows: Flows,
 
-    /// Probe the routers too, next to UDP and TCP (see `linerate path`)
+    /// Probe the routers too (see `linerate path`)
+    ///
+    /// The probes run next to the streams of UDP and TCP, and before them on the idle path.
     #[arg(long)]
     hops: bool,
 
