@@ -16,8 +16,9 @@ const WINE: &str = "/usr/lib/wine/wine64";
 /// Library that the standard library needs.
 const RANDOM: &str = "bcryptprimitives.dll";
 /// Crates that build for Windows.
-const PORTED: [&str; 7] = [
+const PORTED: [&str; 8] = [
     "linerate-sys",
+    "linerate-observe",
     "linerate-report",
     "linerate-study",
     "linerate-search",

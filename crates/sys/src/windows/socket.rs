@@ -1,0 +1,245 @@
+//! Socket options that the standard library and socket2 lack, and waits for sockets.
+
+use crate::{Error, clock};
+use std::mem;
+use std::os::windows::io::{AsRawSocket as _, BorrowedSocket};
+use std::thread;
+use std::time::Duration;
+use windows_sys::Win32::Networking::WinSock::{
+    IP_MTU, IP_MTU_DISCOVER, IP_PMTUDISC_DONT, IPPROTO_IP, IPPROTO_IPV6, IPV6_MTU, IPV6_MTU_DISCOVER, POLLIN, POLLOUT,
+    SO_RCVBUF, SO_SNDBUF, SOCKET, SOL_SOCKET, WSAPOLLFD, WSAPoll, getsockopt, setsockopt,
+};
+
+/// Error numbers that senders distinguish and `io::ErrorKind` does not name. A connection that is being opened has the number
+/// WSAEWOULDBLOCK, not WSAEINPROGRESS (connect() of Winsock).
+pub use windows_sys::Win32::Networking::WinSock::{
+    WSA_NOT_ENOUGH_MEMORY as ENOMEM, WSAECONNREFUSED as ECONNREFUSED, WSAEMFILE as EMFILE, WSAEMSGSIZE as EMSGSIZE,
+    WSAENOBUFS as ENOBUFS, WSAEWOULDBLOCK as EINPROGRESS,
+};
+/// Further error numbers by which Windows reports ICMP messages. It has neither ENONET nor EPROTO: those names have the closest numbers.
+pub use windows_sys::Win32::Networking::WinSock::{
+    WSAEACCES as EACCES, WSAEHOSTDOWN as EHOSTDOWN, WSAEHOSTUNREACH as EHOSTUNREACH, WSAENETDOWN as ENONET,
+    WSAENETUNREACH as ENETUNREACH, WSAENOPROTOOPT as ENOPROTOOPT, WSAEOPNOTSUPP as EOPNOTSUPP,
+    WSAEPROTONOSUPPORT as EPROTO,
+};
+/// ERROR_IO_DEVICE.
+pub const EIO: i32 = 1117;
+/// ERROR_TOO_MANY_OPEN_FILES.
+pub const ENFILE: i32 = 4;
+
+/// The path MTU of a connected socket in bytes, as far as the system has learnt it (IP_MTU, IPV6_MTU; Windows 10 1809).
+///
+/// # Errors
+/// The socket is not connected, or the system lacks the option.
+pub fn path_mtu(socket: BorrowedSocket<'_>, v6: bool) -> Result<u32, Error> {
+    if v6 {
+        read_option(socket, IPPROTO_IPV6, IPV6_MTU, "getsockopt(IPV6_MTU)")
+    } else {
+        read_option(socket, IPPROTO_IP, IP_MTU, "getsockopt(IP_MTU)")
+    }
+}
+
+/// Lets IP cut packets above the MTU into fragments instead of refusing them.
+///
+/// # Errors
+/// The system refuses the option. One that lacks it (before Windows 10 1809) fragments unless the socket asks it not to.
+pub fn allow_fragments(socket: BorrowedSocket<'_>, v6: bool) -> Result<(), Error> {
+    use windows_sys::Win32::Networking::WinSock::{IP_DONTFRAGMENT, IPV6_DONTFRAG};
+    let (level, discover, discover_call, dont, dont_call) = if v6 {
+        (IPPROTO_IPV6, IPV6_MTU_DISCOVER, "setsockopt(IPV6_MTU_DISCOVER)", IPV6_DONTFRAG, "setsockopt(IPV6_DONTFRAG)")
+    } else {
+        (IPPROTO_IP, IP_MTU_DISCOVER, "setsockopt(IP_MTU_DISCOVER)", IP_DONTFRAGMENT, "setsockopt(IP_DONTFRAGMENT)")
+    };
+    write_option(socket, level, discover, &IP_PMTUDISC_DONT, discover_call)
+        .or_else(|_| write_option(socket, level, dont, &0u32, dont_call))
+}
+
+/// Sets the receive buffer in bytes. Windows has no limit that takes privilege to exceed.
+///
+/// # Errors
+/// The system refuses the size.
+pub fn force_receive_buffer(socket: BorrowedSocket<'_>, bytes: i32) -> Result<(), Error> {
+    write_option(socket, SOL_SOCKET, SO_RCVBUF, &bytes, "setsockopt(SO_RCVBUF)")
+}
+
+/// Sets the send buffer in bytes. Windows has no limit that takes privilege to exceed.
+///
+/// # Errors
+/// The system refuses the size.
+pub fn force_send_buffer(socket: BorrowedSocket<'_>, bytes: i32) -> Result<(), Error> {
+    write_option(socket, SOL_SOCKET, SO_SNDBUF, &bytes, "setsockopt(SO_SNDBUF)")
+}
+
+/// Waits until one of `sockets` can be read (or has failed), at most `timeout_ns`; false if none can.
+///
+/// # Errors
+/// WSAPoll fails.
+pub fn wait_readable(sockets: &[BorrowedSocket<'_>], timeout_ns: u64) -> Result<bool, Error> {
+    wait(sockets, POLLIN, timeout_ns)
+}
+
+/// Waits until one of `sockets` can be read (or has failed), at most `timeout_ns`. Returns the numbers of those that can.
+///
+/// # Errors
+/// WSAPoll fails.
+pub fn wait_for_each(sockets: &[BorrowedSocket<'_>], timeout_ns: u64) -> Result<Vec<usize>, Error> {
+    wait_each(sockets, POLLIN, timeout_ns)
+}
+
+/// Waits until one of `sockets` can be read or written (or has failed), at most `timeout_ns`. Returns the numbers of those that can.
+///
+/// # Errors
+/// WSAPoll fails.
+pub fn wait_ready_each(sockets: &[BorrowedSocket<'_>], timeout_ns: u64) -> Result<Vec<usize>, Error> {
+    wait_each(sockets, POLLIN | POLLOUT, timeout_ns)
+}
+
+/// Waits until `socket` can be written (or has failed), at most `timeout_ns`; false if it cannot.
+///
+/// # Errors
+/// WSAPoll fails.
+pub fn wait_writable(socket: BorrowedSocket<'_>, timeout_ns: u64) -> Result<bool, Error> {
+    wait(&[socket], POLLOUT, timeout_ns)
+}
+
+/// Waits until `socket` can be read or written (or has failed), at most `timeout_ns`; false if it cannot.
+///
+/// # Errors
+/// WSAPoll fails.
+pub fn wait_ready(socket: BorrowedSocket<'_>, timeout_ns: u64) -> Result<bool, Error> {
+    wait(&[socket], POLLIN | POLLOUT, timeout_ns)
+}
+
+fn wait(sockets: &[BorrowedSocket<'_>], events: i16, timeout_ns: u64) -> Result<bool, Error> {
+    let mut waits: Vec<WSAPOLLFD> = sockets.iter().map(|socket| poll_entry(*socket, events)).collect();
+    Ok(poll(&mut waits, timeout_ns)? > 0)
+}
+
+fn wait_each(sockets: &[BorrowedSocket<'_>], events: i16, timeout_ns: u64) -> Result<Vec<usize>, Error> {
+    let mut waits: Vec<WSAPOLLFD> = sockets.iter().map(|socket| poll_entry(*socket, events)).collect();
+    poll(&mut waits, timeout_ns)?;
+    Ok(waits.iter().enumerate().filter_map(|(number, wait)| (wait.revents != 0).then_some(number)).collect())
+}
+
+/// Returns the entry of `socket` in a call of [`poll`].
+pub(crate) fn poll_entry(socket: BorrowedSocket<'_>, events: i16) -> WSAPOLLFD {
+    WSAPOLLFD { fd: raw(socket), events, revents: 0 }
+}
+
+/// Waits until one of `waits` is ready, at most `timeout_ns`. Returns the number of those that are.
+///
+/// WSAPoll takes whole milliseconds. The rest of the timeout is polled without a sleep.
+pub(crate) fn poll(waits: &mut [WSAPOLLFD], timeout_ns: u64) -> Result<usize, Error> {
+    if waits.is_empty() {
+        // WSAPoll refuses an empty list.
+        thread::sleep(Duration::from_nanos(timeout_ns));
+        return Ok(0);
+    }
+    let until = clock::now().saturating_add(timeout_ns);
+    let mut left_ns = timeout_ns;
+    loop {
+        let timeout_ms = i32::try_from(left_ns / 1_000_000).unwrap_or(i32::MAX);
+        let count = u32::try_from(waits.len()).expect("fewer sockets than 2^32");
+        // SAFETY: the pointer and the count are those of a live slice. The owners of the sockets answer for the handles: one that is
+        // closed is reported as POLLNVAL.
+        let ready = unsafe { WSAPoll(waits.as_mut_ptr(), count, timeout_ms) };
+        if ready < 0 {
+            return Err(Error::last("WSAPoll", "sockets"));
+        }
+        left_ns = until.saturating_sub(clock::now());
+        if ready > 0 || left_ns == 0 {
+            return Ok(ready.unsigned_abs() as usize);
+        }
+        if left_ns < 1_000_000 {
+            thread::yield_now();
+        }
+    }
+}
+
+/// The handle as Winsock takes it.
+pub(crate) fn raw(socket: BorrowedSocket<'_>) -> SOCKET {
+    socket.as_raw_socket() as SOCKET
+}
+
+pub(crate) fn write_option<T: Plain>(
+    socket: BorrowedSocket<'_>,
+    level: i32,
+    option: i32,
+    value: &T,
+    call: &'static str,
+) -> Result<(), Error> {
+    // SAFETY: the system reads size_of::<T>() bytes from a live reference; the socket is borrowed for the call.
+    let result =
+        unsafe { setsockopt(raw(socket), level, option, std::ptr::from_ref(value).cast(), mem::size_of::<T>() as i32) };
+    if result == 0 { Ok(()) } else { Err(Error::last(call, "a socket")) }
+}
+
+/// Reads an option into an integer; bytes that the system does not fill stay zero.
+pub(crate) fn read_option<T: Plain>(
+    socket: BorrowedSocket<'_>,
+    level: i32,
+    option: i32,
+    call: &'static str,
+) -> Result<T, Error> {
+    let mut value = T::default();
+    let mut length = mem::size_of::<T>() as i32;
+    // SAFETY: the system writes at most `length` bytes, the size of `value`, and any bytes are a value of `T`.
+    let result =
+        unsafe { getsockopt(raw(socket), level, option, std::ptr::from_mut(&mut value).cast(), &raw mut length) };
+    if result == 0 { Ok(value) } else { Err(Error::last(call, "a socket")) }
+}
+
+/// A type made of integers only.
+///
+/// # Safety
+/// Every pattern of bytes must be a value of it.
+pub(crate) unsafe trait Plain: Copy + Default {}
+
+// SAFETY: an integer.
+unsafe impl Plain for i32 {}
+// SAFETY: an integer.
+unsafe impl Plain for u32 {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::{TcpListener, TcpStream, UdpSocket};
+    use std::os::windows::io::AsSocket as _;
+
+    #[test]
+    fn waits_end_with_data_or_with_the_timeout() {
+        let sockets: Vec<UdpSocket> = (0..2).map(|_| UdpSocket::bind("127.0.0.1:0").expect("binds")).collect();
+        let borrowed: Vec<BorrowedSocket<'_>> = sockets.iter().map(|socket| socket.as_socket()).collect();
+        let begun = clock::now();
+        assert!(!wait_readable(&borrowed, 1_500_000).expect("polls"));
+        assert!(clock::now() - begun >= 1_500_000);
+        sockets[0].send_to(b"x", sockets[1].local_addr().expect("bound")).expect("sends");
+        assert_eq!(wait_for_each(&borrowed, 10_000_000_000).expect("polls"), [1]);
+        assert_eq!(wait_ready_each(&borrowed, 10_000_000_000).expect("polls"), [0, 1]);
+        assert!(wait_writable(borrowed[0], 0).expect("polls"));
+        assert!(!wait_readable(&[], 1_000).expect("waits"));
+    }
+
+    #[test]
+    fn opening_connection_has_the_number_in_progress() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("binds");
+        let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).expect("a socket");
+        socket.set_nonblocking(true).expect("set");
+        match socket.connect(&listener.local_addr().expect("bound").into()) {
+            Err(error) => assert_eq!(error.raw_os_error(), Some(EINPROGRESS), "{error}"),
+            Ok(()) => {}
+        }
+        assert!(wait_writable(socket.as_socket(), 10_000_000_000).expect("polls"));
+        assert!(socket.take_error().expect("reads").is_none());
+    }
+
+    #[test]
+    fn buffers_are_set_and_read() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("binds");
+        let stream = TcpStream::connect(listener.local_addr().expect("bound")).expect("connects");
+        force_receive_buffer(stream.as_socket(), 1 << 20).expect("set");
+        force_send_buffer(stream.as_socket(), 1 << 20).expect("set");
+        let bytes: i32 = read_option(stream.as_socket(), SOL_SOCKET, SO_RCVBUF, "getsockopt(SO_RCVBUF)").expect("read");
+        assert!(bytes >= 1 << 20, "{bytes}");
+    }
+}
