@@ -205,7 +205,7 @@ mod tests {
     /// Another process that holds byte 5 of the file at `path`: this test binary again, told so by [`HOLDER`].
     fn holder(path: &Path) -> Child {
         let mut child = Command::new(std::env::current_exe().expect("this program"))
-            .args(["--exact", "byte_lock::tests::the_lock_of_a_killed_process_is_gone", "--nocapture"])
+            .args(["--exact", "linux::byte_lock::tests::the_lock_of_a_killed_process_is_gone", "--nocapture"])
             .env(HOLDER, path)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
