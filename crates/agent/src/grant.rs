@@ -1,11 +1,12 @@
 //! Who asks, and what that credential lets its holder do.
 
-use crate::invitation::{Invitation, InvitationState, Invitations, TokenHash, Version};
+use crate::invitation::{Invitation, InvitationState, Invitations, TokenHash};
 use crate::{Limits, Token};
 use ipnet::IpNet;
 use linerate_control::{ApiError, ErrorKind};
 use linerate_engine::AllowedPeers;
 use linerate_model::{Capability, Endpoints, Power, Powers};
+use linerate_sys::file_identity::FileState;
 use linerate_units::BitRate;
 use std::net::IpAddr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -147,7 +148,7 @@ pub(crate) struct Credentials {
 /// The invitations as they were read last.
 #[derive(Debug, Default)]
 struct Known {
-    version: Option<Version>,
+    version: Option<FileState>,
     invitations: Vec<Invitation>,
 }
 

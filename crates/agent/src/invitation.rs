@@ -7,12 +7,12 @@ use crate::{StartError, Token, private_file};
 use ipnet::IpNet;
 use linerate_model::Powers;
 use linerate_sys::clock;
+use linerate_sys::file_identity::FileState;
 use linerate_units::{BitRate, Nanos};
 use ring::digest::{SHA256, digest};
 use serde::{Deserialize, Serialize};
-use std::os::unix::fs::MetadataExt as _;
+use std::io;
 use std::path::{Path, PathBuf};
-use std::{fs, io};
 use subtle::ConstantTimeEq as _;
 
 /// Invitations that are over are kept for so long, so that who still uses one is told what became of it.
@@ -97,18 +97,6 @@ pub struct Invitations {
     directory: PathBuf,
 }
 
-/// Tells one state of the file from another: its content, its owner and its mode, which all decide whether it can be
-/// read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Version {
-    inode: u64,
-    /// When the file or its inode was changed last, seconds and nanoseconds (ctime).
-    changed: (i64, i64),
-    length: u64,
-    /// Its mode. On older kernels two changes within a tick have the same ctime.
-    mode: u32,
-}
-
 impl Invitations {
     /// Opens the invitations kept in `directory`.
     pub fn of(directory: &Path) -> Self {
@@ -177,14 +165,8 @@ impl Invitations {
     }
 
     /// Returns the version of the file. `None` if there is no file.
-    pub(crate) fn version(&self) -> Option<Version> {
-        let about = fs::metadata(self.path()).ok()?;
-        Some(Version {
-            inode: about.ino(),
-            changed: (about.ctime(), about.ctime_nsec()),
-            length: about.len(),
-            mode: about.mode(),
-        })
+    pub(crate) fn version(&self) -> Option<FileState> {
+        FileState::of(&self.path()).ok()
     }
 
     /// Notes where the agent of this identity is reached, for the URLs of invitations.
@@ -227,7 +209,8 @@ fn now_unix_s() -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::PermissionsExt as _;
+    use linerate_testsuite::files::{mode, set_mode};
+    use std::fs;
 
     fn allowance() -> Allowance {
         Allowance { powers: Powers::of_an_invitation(), ..Allowance::default() }
@@ -240,15 +223,14 @@ mod tests {
         let (one, token) = invitations.invite(allowance(), Nanos::from_secs(60)).expect("written");
         let text = fs::read_to_string(invitations.path()).expect("a file");
         assert!(!text.contains(token.as_str()), "{text}");
-        let mode = fs::metadata(invitations.path()).expect("a file").permissions().mode();
-        assert_eq!(mode & 0o777, 0o600);
+        assert_eq!(mode(&invitations.path()), 0o600);
         let (two, other) = invitations.invite(allowance(), Nanos::from_secs(60)).expect("written");
         assert_eq!(invitations.list().expect("read"), [one.clone(), two]);
         let [hash, other] = [token, other].map(|token| TokenHash::of(token.as_str().as_bytes()));
         assert!(one.has_token(&hash) && !one.has_token(&other));
         // As a running agent notices them: what it may not read now, and what it may read again.
         let before = invitations.version();
-        fs::set_permissions(invitations.path(), fs::Permissions::from_mode(0o644)).expect("chmod");
+        set_mode(&invitations.path(), 0o644);
         assert_ne!(invitations.version(), before, "a change of the mode is noticed");
         let error = invitations.list().expect_err("others can read it").to_string();
         assert!(error.contains("invitations.json") && error.contains("chmod 600"), "{error}");

@@ -1,9 +1,10 @@
 //! Secrets kept between runs, readable by their owner alone.
 
 use crate::StartError;
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use linerate_sys::byte_lock::open_regular;
+use linerate_sys::private::{self, Exposure};
+use std::fs::{self, File};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::Path;
 
 /// The content of `path`; if there is no such file, it is created with what `make` gives. Of several processes that
@@ -25,12 +26,11 @@ pub(crate) fn read_or_create(
 /// # Errors
 /// It cannot be read, or others can read it too.
 pub fn read(path: &Path) -> Result<Option<String>, StartError> {
-    let mode = match fs::metadata(path) {
+    match Exposure::of(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        about => about.map_err(failed("stat", path))?.permissions().mode() & 0o7777,
-    };
-    if mode & 0o077 != 0 {
-        return Err(StartError::Exposed { path: path.to_owned(), mode });
+        Err(error) => return Err(failed("stat", path)(error)),
+        Ok(Some(exposure)) => return Err(StartError::Exposed { path: path.to_owned(), exposure }),
+        Ok(None) => {}
     }
     fs::read_to_string(path).map(Some).map_err(failed("read", path))
 }
@@ -51,32 +51,26 @@ pub fn replace(path: &Path, content: &str) -> Result<(), StartError> {
 pub fn lock(path: &Path) -> Result<File, StartError> {
     create_directory(path)?;
     // The directory may be another user's: a symbolic link there must not have root make a file elsewhere.
-    let opened = OpenOptions::new()
-        .create(true)
-        .truncate(false)
-        .write(true)
-        .mode(0o600)
-        .custom_flags(libc::O_NOFOLLOW)
-        .open(path)
-        .and_then(|file| belongs_with(&file, path).map(|()| file));
-    opened.and_then(|file| file.lock().map(|()| file)).map_err(failed("lock", path))
+    let mut options = private::open_options();
+    options.create(true).truncate(false).write(true);
+    let opened = open_regular(path, &mut options).map_err(|error| error.source);
+    let locked = opened.and_then(|file| {
+        belongs_with(&file, path)?;
+        file.lock()?;
+        Ok(file)
+    });
+    locked.map_err(failed("lock", path))
 }
 
 /// Gives a file that root made to the owner of its directory. Root invites for a service of another user, who could not read the file.
 fn belongs_with(file: &File, path: &Path) -> io::Result<()> {
-    let Some(directory) = path.parent() else { return Ok(()) };
-    let (about, owner) = (file.metadata()?, fs::metadata(directory)?);
-    // A file with another name may be one of root's own that the owner has linked here.
-    if about.uid() != 0 || about.nlink() != 1 || owner.uid() == 0 {
-        return Ok(());
-    }
-    fchown(file, Some(owner.uid()), Some(owner.gid()))
+    path.parent().map_or(Ok(()), |directory| private::give_to_owner_of(directory, file))
 }
 
 /// Makes the directory of `path`, for its owner alone.
 fn create_directory(path: &Path) -> Result<(), StartError> {
     let Some(directory) = path.parent() else { return Ok(()) };
-    DirBuilder::new().recursive(true).mode(0o700).create(directory).map_err(failed("create the directory", path))
+    private::make_folder(directory).map_err(failed("create the directory", path))
 }
 
 /// Links it into place, so that no file is replaced.
@@ -91,11 +85,7 @@ fn create(path: &Path, content: &str) -> Result<(), StartError> {
 /// Writes beside `path`, so that nobody ever sees half a file, and has `place` put the draft in its place.
 fn put(path: &Path, content: &str, place: impl FnOnce(&Path) -> io::Result<()>) -> Result<(), StartError> {
     let draft = path.with_extension(format!("draft-{:016x}", rand::random::<u64>()));
-    let written = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(&draft)
+    let written = private::new_file(&draft)
         .and_then(|mut file| {
             belongs_with(&file, path)?;
             file.write_all(content.as_bytes())?;
@@ -115,6 +105,7 @@ fn failed(call: &'static str, path: &Path) -> impl FnOnce(io::Error) -> StartErr
 #[cfg(test)]
 mod tests {
     use super::*;
+    use linerate_testsuite::files::{change_owner, mode, owner, set_mode, symlink};
 
     #[test]
     fn is_created_once_for_the_owner_alone() {
@@ -122,7 +113,7 @@ mod tests {
         let path = directory.path().join("deep/secret");
         assert_eq!(read_or_create(&path, || Ok("first".into())).expect("created"), "first");
         assert_eq!(read_or_create(&path, || Ok("second".into())).expect("read"), "first");
-        assert_eq!(fs::metadata(&path).expect("stat").permissions().mode() & 0o777, 0o600);
+        assert_eq!(mode(&path), 0o600);
         assert_eq!(fs::read_dir(directory.path().join("deep")).expect("list").count(), 1, "no draft is left behind");
     }
 
@@ -131,7 +122,7 @@ mod tests {
         let directory = tempfile::tempdir().expect("a directory");
         let path = directory.path().join("secret");
         fs::write(&path, "x").expect("write");
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).expect("chmod");
+        set_mode(&path, 0o644);
         let error = read_or_create(&path, || Ok("y".into())).expect_err("it is exposed").to_string();
         assert!(error.contains("mode 644") && error.contains("chmod 600"), "{error}");
     }
@@ -140,17 +131,16 @@ mod tests {
     fn what_root_writes_belongs_to_the_owner_of_the_directory() {
         let directory = tempfile::tempdir().expect("create");
         let (path, locked) = (directory.path().join("secret"), directory.path().join("lock"));
-        if std::os::unix::fs::chown(directory.path(), Some(4_242), Some(4_243)).is_err() {
+        if change_owner(directory.path(), (4_242, 4_243)).is_err() {
             return linerate_testsuite::skip("what_root_writes_belongs_to_the_owner_of_the_directory", "it needs root");
         }
         replace(&path, "x").expect("written");
         lock(&locked).expect("locked");
         for made in [&path, &locked] {
-            let about = fs::metadata(made).expect("stat");
-            assert_eq!((about.uid(), about.gid(), about.mode() & 0o777), (4_242, 4_243, 0o600), "{}", made.display());
+            assert_eq!((owner(made), mode(made)), ((4_242, 4_243), 0o600), "{}", made.display());
         }
         fs::remove_file(&locked).expect("removed");
-        std::os::unix::fs::symlink(directory.path().join("elsewhere"), &locked).expect("a link");
+        symlink(directory.path().join("elsewhere"), &locked);
         lock(&locked).expect_err("it leads elsewhere");
         assert!(!directory.path().join("elsewhere").exists());
     }

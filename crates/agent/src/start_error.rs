@@ -1,5 +1,6 @@
 //! Why an agent could not be started.
 
+use linerate_sys::private::Exposure;
 use std::path::PathBuf;
 
 /// An agent that could not be started.
@@ -44,12 +45,12 @@ pub enum StartError {
         source: std::io::Error,
     },
     /// A file that holds the agent's secrets can be read by others.
-    #[error("{} can be read by others (mode {mode:o}), and it holds a secret: `chmod 600 {}`", path.display(), path.display())]
+    #[error("{} can be read by others ({exposure}), and it holds a secret: `{}`", path.display(), exposure.remedy(path))]
     Exposed {
         /// The file.
         path: PathBuf,
-        /// Its permission bits.
-        mode: u32,
+        /// Access of other users.
+        exposure: Exposure,
     },
     /// A file that holds the agent's secrets holds something else.
     #[error("{} does not hold {expected}: {problem}; delete it to get a new one", path.display())]

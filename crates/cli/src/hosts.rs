@@ -402,13 +402,12 @@ mod tests {
 
     #[test]
     fn an_agent_url_may_come_from_a_file() {
-        use std::os::unix::fs::PermissionsExt as _;
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("urls");
         let secrets = format!("#{}.{}", "0f".repeat(16), "ab".repeat(32));
         let lines = ["192.0.2.1", "192.0.2.2"].map(|host| format!("linerate://{host}:4747{secrets}\n"));
         std::fs::write(&path, lines.concat()).expect("written");
-        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).expect("chmod");
+        linerate_testsuite::files::set_mode(&path, 0o600);
         let file = format!("@{}", path.display());
         let two = vec!["192.0.2.1:4747>b".to_owned(), "192.0.2.2:4747>b".to_owned()];
         assert_eq!(names(&[&file, "b"]), Ok(two));

@@ -3,8 +3,8 @@
 
 use crate::exit::Failure;
 use crate::output::say;
+use linerate_sys::interrupt::StopRequests;
 use std::io;
-use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{Notify, watch};
 use tokio::task;
 
@@ -22,16 +22,11 @@ pub(crate) fn ask() {
 /// `is_taken` returns whether a display has the terminal, and `give_back` gives the terminal back.
 pub(crate) fn watch(is_taken: fn() -> bool, give_back: fn()) -> io::Result<watch::Receiver<bool>> {
     let (asked, receiver) = watch::channel(false);
-    let hangup = SignalKind::hangup();
-    let mut hangup = if is_ignored(hangup) { None } else { Some(signal(hangup)?) };
-    let mut signals = [signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?];
+    let mut requests = StopRequests::new()?;
     tokio::spawn(async move {
         for already in [false, true] {
-            let [interrupt, terminate] = &mut signals;
             tokio::select! {
-                _ = interrupt.recv() => (),
-                _ = terminate.recv() => (),
-                () = received(&mut hangup) => (),
+                () = requests.next() => (),
                 () = ASKED.notified() => (),
             }
             if already {
@@ -46,22 +41,6 @@ pub(crate) fn watch(is_taken: fn() -> bool, give_back: fn()) -> io::Result<watch
         }
     });
     Ok(receiver)
-}
-
-/// Returns when the signal comes; never where there is none.
-async fn received(signal: &mut Option<Signal>) {
-    match signal {
-        Some(signal) => _ = signal.recv().await,
-        None => std::future::pending().await,
-    }
-}
-
-/// Whether the program was started with this signal ignored, as nohup(1) does. A handler would take its place.
-fn is_ignored(kind: SignalKind) -> bool {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
-    mask >> (kind.as_raw_value() - 1) & 1 == 1
 }
 
 /// Returns what `work`, which blocks, comes to. It has a thread of its own, which ends with the program if the user asks to stop first.

@@ -1,8 +1,9 @@
 //! Reports and charts as files: what is new is for its owner alone, as the store is, for it tells of the same networks.
 
-use std::fs::{self, DirBuilder, OpenOptions};
+use linerate_sys::private;
+pub(crate) use linerate_sys::private::make_folder;
+use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
 /// Writes a file anew. One that is there keeps its permissions.
@@ -10,7 +11,7 @@ use std::path::Path;
 /// # Errors
 /// It cannot be written.
 pub(crate) fn write(path: &Path, content: impl AsRef<[u8]>) -> io::Result<()> {
-    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
+    let mut file = private::open_options().write(true).create(true).truncate(true).open(path)?;
     file.write_all(content.as_ref())
 }
 
@@ -22,7 +23,7 @@ pub(crate) fn check(path: &Path) -> io::Result<()> {
     match fs::metadata(path) {
         Ok(found) if found.is_file() || found.is_dir() => OpenOptions::new().append(true).open(path).map(drop),
         Ok(_) => Ok(()),
-        Err(_) => match OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
+        Err(_) => match private::new_file(path) {
             Ok(_) => fs::remove_file(path),
             // A symbolic link to what is not there yet.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
@@ -31,19 +32,10 @@ pub(crate) fn check(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Makes a folder, and those above it that are missing.
-///
-/// # Errors
-/// It cannot be made.
-pub(crate) fn make_folder(path: &Path) -> io::Result<()> {
-    DirBuilder::new().recursive(true).mode(0o700).create(path)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::fs::{Permissions, metadata, set_permissions};
-    use std::os::unix::fs::PermissionsExt as _;
+    use linerate_testsuite::files::{mode, set_mode};
 
     #[test]
     fn what_cannot_be_written_is_known_before_and_nothing_is_left() {
@@ -63,9 +55,8 @@ mod tests {
         make_folder(&folder).expect("made");
         let file = folder.join("report.html");
         write(&file, "long").expect("written");
-        let mode = |path: &Path| metadata(path).expect("it is there").permissions().mode() & 0o777;
         assert_eq!((mode(&folder), mode(&file)), (0o700, 0o600));
-        set_permissions(&file, Permissions::from_mode(0o644)).expect("chmod");
+        set_mode(&file, 0o644);
         write(&file, "new").expect("written");
         check(&file).expect("it can be written");
         assert_eq!((mode(&file), std::fs::read(&file).expect("read")), (0o644, b"new".to_vec()));

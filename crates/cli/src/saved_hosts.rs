@@ -156,9 +156,8 @@ pub(crate) fn url_of_variable(name: &str) -> Result<AgentUrl, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use linerate_testsuite::files::{mode, pipe_path, set_mode};
     use std::fs;
-    use std::fs::Permissions;
-    use std::os::unix::fs::PermissionsExt as _;
 
     fn url(host: &str) -> AgentUrl {
         format!("linerate://{host}:4747#{}.{}", "0f".repeat(16), "ab".repeat(32)).parse().expect("an agent URL")
@@ -172,9 +171,8 @@ mod tests {
         assert_eq!(hosts.add("rack-1".into(), url("192.0.2.1")), Ok(None));
         assert_eq!(hosts.add("rack-2".into(), url("2001:db8::1")), Ok(None));
         assert_eq!(hosts.add("rack-1".into(), url("192.0.2.9")), Ok(Some(url("192.0.2.1"))));
-        assert_eq!(fs::metadata(&path).expect("it is there").permissions().mode() & 0o777, 0o600);
-        let folder_mode = fs::metadata(path.parent().expect("a folder")).expect("there").permissions().mode();
-        assert_eq!(folder_mode & 0o777, 0o700);
+        assert_eq!(mode(&path), 0o600);
+        assert_eq!(mode(path.parent().expect("a folder")), 0o700);
 
         let mut again = SavedHosts::of(path.clone()).expect("it was written");
         assert_eq!(again.find(&"rack-1".into()), Some(&url("192.0.2.9")));
@@ -183,7 +181,7 @@ mod tests {
         assert!(missing.contains("rack-2"), "{missing}");
         assert_eq!(SavedHosts::of(path.clone()).expect("it was written").all().len(), 1);
 
-        fs::set_permissions(&path, Permissions::from_mode(0o644)).expect("chmod");
+        set_mode(&path, 0o644);
         let exposed = SavedHosts::of(path).expect_err("others can read it");
         assert!(exposed.contains("chmod 600"), "{exposed}");
     }
@@ -204,13 +202,12 @@ mod tests {
     #[test]
     fn a_pipe_of_agent_urls_may_be_asked_for_twice() {
         use std::io::Write as _;
-        use std::os::fd::AsRawFd as _;
         let (reader, mut writer) = std::io::pipe().expect("a pipe");
         writeln!(writer, "{}", url("192.0.2.1")).expect("written");
         drop(writer);
-        let path = format!("/proc/self/fd/{}", reader.as_raw_fd());
+        let path = pipe_path(&reader);
         for _ in 0..2 {
-            assert_eq!(urls_of_file(Path::new(&path)), Ok(vec![url("192.0.2.1")]));
+            assert_eq!(urls_of_file(&path), Ok(vec![url("192.0.2.1")]));
         }
     }
 
@@ -229,10 +226,10 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("urls");
         fs::write(&path, format!("# the rack\n{}\n\n  {}\n", url("192.0.2.1"), url("192.0.2.2"))).expect("written");
-        fs::set_permissions(&path, Permissions::from_mode(0o640)).expect("chmod");
+        set_mode(&path, 0o640);
         let exposed = urls_of_file(&path).expect_err("others can read it");
         assert!(exposed.contains("mode 640") && exposed.contains("chmod 600"), "{exposed}");
-        fs::set_permissions(&path, Permissions::from_mode(0o600)).expect("chmod");
+        set_mode(&path, 0o600);
         assert_eq!(urls_of_file(&path), Ok(vec![url("192.0.2.1"), url("192.0.2.2")]));
         fs::write(&path, "linerate://192.0.2.1:4747#0123456789abcdef\n").expect("written");
         let broken = urls_of_file(&path).expect_err("no fingerprint");

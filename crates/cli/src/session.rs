@@ -8,6 +8,7 @@ use crate::hosts::LOCAL;
 use crate::output::say;
 use linerate_model::{Nic, PortInfo};
 use linerate_runner::AgentHandle;
+use linerate_sys::process;
 use std::net::{IpAddr, ToSocketAddrs as _};
 
 /// Where sshd(8) tells a session who is connected: client address and port, server address and port.
@@ -59,8 +60,9 @@ fn conflict(connection: &Connection, ports: &[PortInfo], nics: &[Nic]) -> Option
 
 /// The SSH session that this program was started from.
 fn ssh() -> Option<Connection> {
-    let told = std::env::var(VARIABLE).ok().or_else(told_to_a_parent)?;
-    let (client, address, zone) = endpoints(&told)?;
+    // sudo(8) takes the variable away; a parent process still has it.
+    let variable = std::env::var(VARIABLE).ok().or_else(|| process::variable_of_ancestor(VARIABLE))?;
+    let (client, address, zone) = endpoints(&variable)?;
     let interface = zone.or_else(|| linerate_observe::interface_towards(client));
     Some(Connection { whose: "your SSH session".to_owned(), address, interface })
 }
@@ -71,27 +73,6 @@ fn endpoints(text: &str) -> Option<(IpAddr, IpAddr, Option<String>)> {
     let ((client, zone), (server, _)) = (fields.next()?, fields.next()?);
     let address = |text: &str| text.parse::<IpAddr>().ok().map(|address| address.to_canonical());
     Some((address(client)?, address(server)?, Some(zone.to_owned()).filter(|zone| !zone.is_empty())))
-}
-
-/// The variable as a parent process has it: sudo(8) takes it away.
-fn told_to_a_parent() -> Option<String> {
-    let mut process = std::os::unix::process::parent_id();
-    while process > 1 {
-        if let Ok(environment) = std::fs::read(format!("/proc/{process}/environ")) {
-            let mut entries = environment.split(|byte| *byte == 0).map(String::from_utf8_lossy);
-            let found = entries.find_map(|entry| Some(entry.strip_prefix(VARIABLE)?.strip_prefix('=')?.to_owned()));
-            if found.is_some() {
-                return found;
-            }
-        }
-        process = parent_of(&std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?)?;
-    }
-    None
-}
-
-/// The parent in the text of proc_pid_stat(5), where the program's name may hold anything.
-fn parent_of(stat: &str) -> Option<u32> {
-    stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
 }
 
 /// The connection to the tester's agent.
@@ -161,6 +142,5 @@ mod tests {
         for broken in ["", "here there", "192.0.2.9 51000"] {
             assert_eq!(endpoints(broken), None, "{broken}");
         }
-        assert_eq!(parent_of("42 (a) b (c) S 7 42 42"), Some(7));
     }
 }

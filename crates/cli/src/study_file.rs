@@ -136,7 +136,7 @@ mod tests {
         std::fs::create_dir(&folder).expect("made");
         std::fs::write(folder.join("own.csv"), "a").expect("written");
         std::fs::write(top.path().join("secret"), "b").expect("written");
-        std::os::unix::fs::symlink("../secret", folder.join("link.csv")).expect("linked");
+        linerate_testsuite::files::symlink("../secret", folder.join("link.csv"));
         let study = folder.join("study.toml");
         assert_eq!(inside(&study, Path::new("own.csv")).expect("its own"), folder.join("own.csv"));
         for data in ["../secret", "link.csv", "/etc/passwd"] {

@@ -7,8 +7,7 @@ use crate::output::say;
 use linerate_lab::{Bench, Lab};
 use linerate_study::{HostCommand, PlannedRun};
 use std::collections::BTreeMap;
-use std::io::{IsTerminal as _, stdin};
-use std::os::fd::AsFd as _;
+use std::io::{IsTerminal as _, stderr, stdin};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -104,8 +103,7 @@ impl StudySetup {
         let place = host.map_or_else(String::new, |host| format!(" in host {host}"));
         let failed = |why: String| Failure::measure(format!("the command `{command}`{place}: {why}"));
         let mut shell = Command::new("sh");
-        let out = std::io::stderr().as_fd().try_clone_to_owned().map_err(|error| failed(error.to_string()))?;
-        shell.args(["-c", command]).stdin(Stdio::null()).stdout(Stdio::from(out));
+        shell.args(["-c", command]).stdin(Stdio::null()).stdout(stderr());
         let mut child = match (host, &self.lab) {
             (Some(host), Some((_, _, lab))) => lab.run_in(&host.into(), shell).map_err(Failure::measure)?,
             _ => shell.spawn().map_err(|error| failed(error.to_string()))?,

@@ -7,7 +7,6 @@ mod display;
 #[cfg(feature = "tui")]
 mod draw;
 #[cfg(feature = "tui")]
-mod keys;
 #[cfg(feature = "tui")]
 mod screen;
 #[cfg(all(test, feature = "tui"))]

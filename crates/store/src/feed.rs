@@ -14,9 +14,8 @@ pub use writer::FeedWriter;
 use crate::location::beside;
 use linerate_model::RecordId;
 use linerate_sys::byte_lock::ByteLock;
-use nix::unistd::geteuid;
+use linerate_sys::private;
 use std::fs::{self, Metadata};
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -54,17 +53,10 @@ impl FeedFolder {
         written.filter_map(|path| Some((RecordId(path.file_stem()?.to_str()?.to_owned()), path)))
     }
 
-    /// Returns whether the folder is this user's own and nobody else may write it: files are made and removed in no
-    /// other.
-    fn is_own(&self) -> bool {
-        let others = 0o022;
-        fs::symlink_metadata(&self.0)
-            .is_ok_and(|folder| folder.is_dir() && folder.uid() == geteuid().as_raw() && folder.mode() & others == 0)
-    }
-
     /// Removes the feeds of runs that are no longer measured.
     pub(crate) fn clean(&self) {
-        if !self.is_own() {
+        // Files are made and removed in no folder that others write.
+        if !private::is_own_folder(&self.0) {
             return;
         }
         for path in self.paths() {

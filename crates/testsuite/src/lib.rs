@@ -18,6 +18,7 @@
 
 mod alone;
 mod file_lock;
+pub mod files;
 mod needs;
 mod neighbours;
 pub mod page_outline;

@@ -5,10 +5,10 @@ use super::*;
 use crate::{AllowedFolders, AllowedInterfaces, Confinement, Invitations};
 use linerate_sys::capability::{CapabilitySet, KernelCapability};
 use linerate_sys::{landlock, seccomp};
+use linerate_testsuite::files::set_mode;
 use linerate_testsuite::skip;
 use std::future::Future;
 use std::io::ErrorKind::PermissionDenied;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::Command;
 
@@ -77,8 +77,7 @@ fn a_confined_agent_still_reads_its_invitations() {
 #[test]
 fn an_agent_that_will_not_read_its_invitations_is_not_started() {
     let folder = tempfile::tempdir().expect("a folder");
-    let mode = |mode| std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(mode)).expect("chmod");
-    mode(0o000);
+    set_mode(folder.path(), 0o000);
     in_its_own_thread(|| async {
         let options = options(|options| {
             options.invitations = Some(Invitations::of(folder.path()));
@@ -87,7 +86,7 @@ fn an_agent_that_will_not_read_its_invitations_is_not_started() {
         let error = Agent::start(options).await.expect_err("it cannot read them").to_string();
         assert!(error.contains("invitations.json") && error.contains("chown"), "{error}");
     });
-    mode(0o700);
+    set_mode(folder.path(), 0o700);
 }
 
 #[test]

@@ -3,11 +3,10 @@
 use crate::exit::Failure;
 use crate::options::StorePath;
 use crate::output::{language, print, say};
+use linerate_sys::private;
 use linerate_view::{Key, View};
-use std::fs::OpenOptions;
 use std::io::{self, ErrorKind, Write as _};
 use std::net::{SocketAddr, TcpListener};
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use tokio::sync::watch;
@@ -68,12 +67,11 @@ impl AddressPage {
     fn make(folder: &Path, address: &str) -> io::Result<Self> {
         // Not the key itself: the file's name is seen by all.
         let path = folder.join(format!("linerate-view-{}.html", std::process::id()));
-        let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
-        let mut file = match made {
+        let mut file = match private::new_file(&path) {
             // Left behind by a program of the same number that was killed.
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {
                 std::fs::remove_file(&path)?;
-                OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?
+                private::new_file(&path)?
             }
             made => made?,
         };
@@ -127,7 +125,7 @@ fn cannot_listen(address: SocketAddr, error: &io::Error) -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::PermissionsExt as _;
+    use linerate_testsuite::files::mode;
 
     #[test]
     fn the_page_with_the_key_is_private_and_is_removed() {
@@ -136,7 +134,7 @@ mod tests {
         std::fs::write(&leftover, "old").expect("written");
         let page = AddressPage::make(folder.path(), "http://127.0.0.1:1/key/").expect("made");
         let path = page.0.clone();
-        assert_eq!(path.metadata().expect("there").permissions().mode() & 0o777, 0o600);
+        assert_eq!(mode(&path), 0o600);
         let text = std::fs::read_to_string(&path).expect("read");
         assert!(text.contains("url=http://127.0.0.1:1/key/\"") && !text.contains("old"), "{text}");
         drop(page);

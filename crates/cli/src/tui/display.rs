@@ -1,6 +1,5 @@
 //! The display while a run goes on: a thread that draws and reads keys, and never holds up the run.
 
-use super::keys::{Keys, Waited};
 use super::screen::{DISPLAY, Screen, is_taken};
 use super::state::State;
 use crate::interrupt;
@@ -9,6 +8,7 @@ use linerate_method::Progress;
 use linerate_model::{HostName, Preparation, Record, StreamEvent, Task, Trial, TrialResult};
 use linerate_report::Language;
 use linerate_runner::{Event, Telling};
+use linerate_sys::terminal::{KeyWait, Keys};
 use linerate_units::Nanos;
 use ratatui::crossterm::event::{self, Event as Input, KeyCode, KeyModifiers};
 use ratatui::crossterm::terminal::size;
@@ -22,6 +22,9 @@ use tokio::sync::watch;
 const EVERY: Nanos = Nanos::from_millis(200);
 /// How long the end of the display is waited for: a terminal may take no output any more.
 const LAST: Duration = Duration::from_secs(2);
+
+/// Time to wait for a key before the run is looked at again.
+const TICK: Duration = Duration::from_millis(100);
 
 /// The display of a run. The terminal is given back when it is dropped.
 pub(crate) struct Display {
@@ -124,10 +127,10 @@ fn show(mut screen: Screen, news: &Receiver<News>, cancel: &watch::Receiver<bool
                 drawn_at = Some(drawing);
             }
         }
-        match keys.wait()? {
-            Waited::Key => press(cancel)?,
-            Waited::InVain => {}
-            Waited::Gone => break,
+        match keys.wait(TICK)? {
+            KeyWait::Pressed => press(cancel)?,
+            KeyWait::TimedOut => {}
+            KeyWait::Closed => break,
         }
     }
     Ok(())

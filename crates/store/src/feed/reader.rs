@@ -3,9 +3,9 @@
 use super::LOCKED_BYTE;
 use linerate_model::{RecordId, StreamEvent};
 use linerate_sys::byte_lock::{ByteLock, open_regular};
+use linerate_sys::file_identity::FileId;
 use std::fs::{File, OpenOptions};
 use std::io::Read as _;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 /// No more is read of a feed at once. No feed grows as long.
@@ -59,8 +59,7 @@ impl Feed {
     /// The file in whose place the writer began a new one; none if it did not.
     fn replaced(&self) -> Option<File> {
         let next = open(&self.path)?;
-        let number = |file: &File| file.metadata().ok().map(|file| file.ino());
-        (number(&next) != number(&self.file)).then_some(next)
+        (FileId::of(&next).ok() != FileId::of(&self.file).ok()).then_some(next)
     }
 
     fn read(&mut self) -> Vec<StreamEvent> {

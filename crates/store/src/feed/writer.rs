@@ -3,10 +3,9 @@
 use super::{FeedFolder, LOCKED_BYTE, NEXT};
 use linerate_model::{RecordId, StreamEvent, TrialState};
 use linerate_sys::byte_lock::ByteLock;
-use nix::sys::statvfs::statvfs;
-use std::fs::{self, DirBuilder, File};
+use linerate_sys::{file_system, private};
+use std::fs::{self, File};
 use std::io::{self, Write as _};
-use std::os::unix::fs::DirBuilderExt as _;
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
@@ -121,8 +120,8 @@ impl FeedFile {
     /// Puts a new file in the place of the old one, with what is needed to understand `line`, and `line`. Nobody sees it without its
     /// lock, nor empty.
     fn begin(&mut self, line: &[u8]) -> io::Result<()> {
-        DirBuilder::new().recursive(true).mode(0o700).create(&self.folder.0)?;
-        if !self.folder.is_own() {
+        private::make_folder(&self.folder.0)?;
+        if !private::is_own_folder(&self.folder.0) {
             return Err(io::Error::new(io::ErrorKind::PermissionDenied, "others may write the folder of feeds"));
         }
         self.check_room()?;
@@ -152,9 +151,7 @@ impl FeedFile {
 
     /// Fails where the disk is almost full.
     fn check_room(&self) -> io::Result<()> {
-        let disk = statvfs(&self.folder.0)?;
-        let free = disk.blocks_available().saturating_mul(disk.fragment_size());
-        if free < ROOM { Err(io::ErrorKind::StorageFull.into()) } else { Ok(()) }
+        if file_system::free_bytes(&self.folder.0)? < ROOM { Err(io::ErrorKind::StorageFull.into()) } else { Ok(()) }
     }
 }
 

@@ -6,10 +6,10 @@ use linerate_model::{
 };
 use linerate_store::{Ending, Feed, Store};
 use linerate_sys::byte_lock::ByteLock;
+use linerate_testsuite::files::{mode, set_mode, symlink};
 use linerate_testsuite::wait_until;
 use std::fs::{self, OpenOptions};
 use std::io::{BufRead as _, BufReader, Write as _};
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -84,7 +84,6 @@ fn what_is_told_is_read_as_it_comes_and_nothing_is_left_at_the_end() {
     }
     assert_eq!(feed.news(), []);
     assert!(!feed.has_ended());
-    let mode = |path: &Path| fs::metadata(path).expect("there").permissions().mode() & 0o777;
     assert_eq!((mode(&file(&path, "run.ndjson")), mode(&file(&path, ""))), (0o600, 0o700));
 
     writer.tell(StreamEvent::Outcome { outcome: Box::new(linerate_model::Outcome::Sweep) });
@@ -266,7 +265,7 @@ fn feeds_follow_no_links() {
     let foreign = elsewhere.path().join("x.ndjson");
     fs::write(&foreign, "{}").expect("written");
     // A link in the place of the folder of feeds: nothing is made or removed behind it.
-    std::os::unix::fs::symlink(elsewhere.path(), own.path().join("results.db-live.d")).expect("a link");
+    symlink(elsewhere.path(), own.path().join("results.db-live.d"));
     let store = Store::open(Some(&path)).expect("opens");
     let mut feed = store.feed(&RecordId("a".into()));
     feed.tell(start("a"));
@@ -278,8 +277,8 @@ fn feeds_follow_no_links() {
     fs::remove_file(own.path().join("results.db-live.d")).expect("removed");
     let feeds = own.path().join("results.db-live.d");
     fs::create_dir(&feeds).expect("made");
-    fs::set_permissions(&feeds, fs::Permissions::from_mode(0o777)).expect("chmod");
-    std::os::unix::fs::symlink(&foreign, feeds.join("a.next")).expect("a link");
+    set_mode(&feeds, 0o777);
+    symlink(&foreign, feeds.join("a.next"));
     let mut feed = store.feed(&RecordId("a".into()));
     feed.tell(start("a"));
     drop(feed);

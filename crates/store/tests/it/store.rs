@@ -3,7 +3,7 @@
 use crate::sample::{folder, open, record, summary, trial};
 use linerate_model::{Caveat, CaveatKind, Message, RecordId, RunSummary};
 use linerate_store::{Ending, Query, State, Store, StoreError};
-use std::os::unix::fs::PermissionsExt as _;
+use linerate_testsuite::files::mode;
 use std::path::Path;
 
 #[test]
@@ -32,8 +32,7 @@ fn a_record_comes_back_as_it_was_stored() {
     assert_eq!((&row.command, row.started_unix_ns), (&whole.command, whole.started_unix_ns));
     let RunSummary { headline, verdict, .. } = summary(1.0 / 3.0);
     assert_eq!((&row.headline, &row.verdict), (&headline, &verdict));
-    let mode = folder.path().join("new/deep").metadata().expect("the folder").permissions().mode();
-    assert_eq!(mode & 0o777, 0o700);
+    assert_eq!(mode(&folder.path().join("new/deep")), 0o700);
 }
 
 #[test]

@@ -78,6 +78,28 @@ pub fn scratch_file(name: &str) -> Result<File, Error> {
     nix::sys::memfd::memfd_create(name, flags).map(File::from).map_err(|error| Error::new("memfd_create", name, error))
 }
 
+/// Returns the value of an environment variable in the nearest ancestor of this process that has it. `None` if none has it, or
+/// if this user may not see it.
+pub fn variable_of_ancestor(name: &str) -> Option<String> {
+    let mut process = std::os::unix::process::parent_id();
+    while process > 1 {
+        if let Ok(environment) = fs::read(format!("/proc/{process}/environ")) {
+            let mut entries = environment.split(|byte| *byte == 0).map(String::from_utf8_lossy);
+            let value = entries.find_map(|entry| Some(entry.strip_prefix(name)?.strip_prefix('=')?.to_owned()));
+            if value.is_some() {
+                return value;
+            }
+        }
+        process = parent_of(&fs::read_to_string(format!("/proc/{process}/stat")).ok()?)?;
+    }
+    None
+}
+
+/// Returns the parent in the text of proc_pid_stat(5). The program's name in it may hold anything.
+fn parent_of(stat: &str) -> Option<u32> {
+    stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
+}
+
 /// A process by its number and the moment it started: numbers are used again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProcessId {
@@ -180,6 +202,12 @@ mod tests {
         let mut child = std::thread::spawn(start).join().expect("thread");
         let status = child.wait().expect("wait");
         assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status), Some(libc::SIGKILL));
+    }
+
+    #[test]
+    fn parent_follows_the_name_of_the_program() {
+        assert_eq!(parent_of("42 (a) b (c) S 7 42 42"), Some(7));
+        assert_eq!(variable_of_ancestor("LINERATE_NO_SUCH_VARIABLE"), None);
     }
 
     #[test]

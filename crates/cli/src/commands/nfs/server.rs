@@ -2,7 +2,7 @@
 
 use crate::server_address::resolve;
 use linerate_model::{IpVersion, NfsServer};
-use std::os::unix::fs::MetadataExt as _;
+use linerate_sys::user::nfs_ids;
 
 /// Its options, the same for each command that takes `SERVER:/EXPORT`.
 #[derive(Debug, clap::Args)]
@@ -39,14 +39,14 @@ impl Server {
 
     /// The server called `name`, and one of its exports.
     pub(in crate::commands) fn at(&self, name: &str, export: String, ip: IpVersion) -> Result<NfsServer, String> {
-        let own = std::fs::metadata("/proc/self").ok();
+        let own = nfs_ids();
         Ok(NfsServer {
             address: resolve(name, ip)?,
             export,
             nfs_port: self.nfs_port,
             mount_port: self.mount_port,
-            uid: self.uid.or(own.as_ref().map(|own| own.uid())).unwrap_or_default(),
-            gid: self.gid.or(own.as_ref().map(|own| own.gid())).unwrap_or_default(),
+            uid: self.uid.or(own.map(|ids| ids.user)).unwrap_or_default(),
+            gid: self.gid.or(own.map(|ids| ids.group)).unwrap_or_default(),
         })
     }
 }

@@ -167,8 +167,8 @@ pub(super) fn serve(reflector: StampReflector) -> Result<StampService, Failure> 
 mod tests {
     use super::*;
     use clap::Parser as _;
-    use std::fs::{Permissions, set_permissions, write};
-    use std::os::unix::fs::PermissionsExt as _;
+    use linerate_testsuite::files::set_mode;
+    use std::fs::write;
 
     #[derive(clap::Parser)]
     struct Line {
@@ -229,10 +229,10 @@ mod tests {
         let error = stamp_key::read("--stamp-key-file", &file).expect_err("there is none");
         assert!(error.contains(&name) && error.contains("openssl rand"), "{error}");
         write(&file, "00".repeat(32)).expect("written");
-        set_permissions(&file, Permissions::from_mode(0o644)).expect("set");
+        set_mode(&file, 0o644);
         let error = stamp_key::read("--stamp-key-file", &file).expect_err("others can read it");
         assert!(error.contains(&name) && error.contains("chmod"), "{error}");
-        set_permissions(&file, Permissions::from_mode(0o600)).expect("set");
+        set_mode(&file, 0o600);
         assert!(stamp_key::read("--stamp-key-file", &file).is_ok());
         write(&file, "00").expect("written");
         assert!(stamp_key::read("--stamp-key-file", &file).err().is_some_and(|error| error.contains("16")));
