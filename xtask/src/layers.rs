@@ -7,9 +7,10 @@
 //! 4. a pure crate forbids `unsafe` and uses no socket, file, clock, thread, process or environment;
 //! 5. `unsafe` is used in `linerate-sys` only;
 //! 6. modules of one crate do not import each other in a circle ([`modules`]);
-//! 7. every path in ARCHITECTURE.md exists.
+//! 7. every path in ARCHITECTURE.md exists;
+//! 8. only the crates of [`KNOWS_SYSTEMS`] contain what one operating system has: `cfg(target_os)`, `cfg(unix)`, `std::os::unix`.
 //!
-//! Dependencies for tests are exempt from 2 and 3, test code from 4.
+//! Dependencies for tests are exempt from 2 and 3, test code from 4, integration tests from 8.
 
 mod architecture;
 mod modules;
@@ -76,6 +77,21 @@ const HOUSE: &[CratePlace] = &[
 
 /// The only crate that may use `unsafe`.
 const MAY_BE_UNSAFE: &str = "linerate-sys";
+
+/// Crates that may tell operating systems apart. All others call `linerate-sys`.
+const KNOWS_SYSTEMS: &[&str] = &[
+    "linerate-sys",
+    "linerate-observe",
+    "linerate-lab",
+    "linerate-frames",
+    "linerate-nfsd",
+    // It is to be published without linerate-sys.
+    "linerate-smb",
+    // Not ported yet.
+    "linerate-copy",
+    "linerate-testsuite",
+    "xtask",
+];
 
 /// Libraries for I/O, which pure crates must not use.
 const IO_LIBRARIES: &[&str] = &[
@@ -189,7 +205,7 @@ fn check_arrow(from: &CratePlace, to: &CratePlace) -> Option<String> {
     })
 }
 
-/// Checks rules 4 and 5.
+/// Checks rules 4, 5 and 8.
 fn check_source(each: &Crate) -> Result<Vec<String>> {
     let pure = find(&each.name).is_some_and(|place| place.kind == Kind::Pure);
     let mut faults = Vec::new();
@@ -203,6 +219,11 @@ fn check_source(each: &Crate) -> Result<Vec<String>> {
             );
         }
         let inside = file.strip_prefix(&each.folder).unwrap_or(&file);
+        if inside.starts_with("src") && !KNOWS_SYSTEMS.contains(&each.name.as_str()) {
+            faults.extend(scan.of_one_system.iter().map(|use_| {
+                format!("{}: {} is of one operating system and belongs in linerate-sys", at(use_.line), use_.path)
+            }));
+        }
         if pure && inside.starts_with("src") && !inside.ends_with("tests.rs") {
             faults.extend(
                 scan.worldly
@@ -315,6 +336,24 @@ mod tests {
         assert!(faults[1].contains("forbid(unsafe_code)"), "{faults:?}");
         assert!(faults[2].contains("x.rs:2: `unsafe` belongs in linerate-sys"), "{faults:?}");
         each.name = "linerate-sys".into();
+        assert_eq!(check_source(&each).unwrap(), Vec::<String>::new());
+    }
+
+    #[test]
+    fn finds_source_of_one_operating_system() {
+        let folder = tempfile::tempdir().unwrap();
+        for (name, text) in
+            [("src", "#[cfg(unix)]\nuse std::os::fd::OwnedFd;"), ("tests", "use std::os::unix::fs::chown;")]
+        {
+            std::fs::create_dir(folder.path().join(name)).unwrap();
+            std::fs::write(folder.path().join(name).join("x.rs"), text).unwrap();
+        }
+        let mut each = Crate { name: "linerate-agent".into(), folder: folder.path().to_owned(), dependencies: vec![] };
+        let faults = check_source(&each).unwrap();
+        assert_eq!(faults.len(), 2, "{faults:?}");
+        assert!(faults[0].contains("x.rs:1: cfg(unix) is of one operating system"), "{faults:?}");
+        assert!(faults[1].contains("x.rs:2: std::os::fd::OwnedFd"), "{faults:?}");
+        each.name = "linerate-observe".into();
         assert_eq!(check_source(&each).unwrap(), Vec::<String>::new());
     }
 }

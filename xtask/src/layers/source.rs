@@ -12,13 +12,15 @@ pub(super) struct Scan {
     pub(super) unsafe_lines: Vec<usize>,
     /// Uses of [`WORLD`] outside of tests.
     pub(super) worldly: Vec<Use>,
+    /// Uses of what one operating system has, tests included: [`ONE_SYSTEM`] and conditions of compilation.
+    pub(super) of_one_system: Vec<Use>,
     /// Paths in the same crate outside of tests, without `crate`.
     pub(super) own: Vec<Vec<String>>,
     /// Paths in `use` declarations outside of tests.
     pub(super) uses: Vec<Vec<String>>,
 }
 
-/// A path of the standard library in use.
+/// A path of the standard library or a condition in use.
 #[derive(Debug)]
 pub(super) struct Use {
     pub(super) path: String,
@@ -40,6 +42,12 @@ const WORLD: &[&[&str]] = &[
     &["std", "time", "Instant"],
     &["std", "time", "SystemTime"],
 ];
+
+/// Modules of `std::os` that not every operating system has.
+const ONE_SYSTEM: &[&str] = &["fd", "linux", "unix", "windows"];
+
+/// Names in `cfg(...)` that tell operating systems apart.
+const CONDITIONS: &[&str] = &["target_family", "target_os", "unix", "windows"];
 
 /// Reads one file.
 pub(super) fn scan(text: &str) -> Result<Scan> {
@@ -85,6 +93,15 @@ fn walk(stream: TokenStream, mut in_test: bool, scan: &mut Scan) {
                             scan.worldly.push(Use { path: path.0.join("::"), line: path.1 });
                         }
                     }
+                }
+                if ident == "std" {
+                    let paths = paths(&tokens[at..]).into_iter().filter(|(path, _)| is_of_one_system(path));
+                    scan.of_one_system.extend(paths.map(|(path, line)| Use { path: path.join("::"), line }));
+                }
+                if (ident == "cfg" || ident == "cfg_attr")
+                    && let Some(condition) = condition(&tokens[at + 1..])
+                {
+                    scan.of_one_system.push(Use { path: format!("cfg({condition})"), line });
                 }
                 if ident == "crate" && !in_test {
                     // `pub(crate)` names no path.
@@ -138,6 +155,30 @@ fn paths(tokens: &[TokenTree]) -> Vec<(Vec<String>, usize)> {
         at += 3;
     }
     vec![(path, line)]
+}
+
+/// Returns whether the path names a module of [`ONE_SYSTEM`], or all of `std::os`.
+fn is_of_one_system(path: &[String]) -> bool {
+    let [first, second, rest @ ..] = path else { return false };
+    let system = first == "std" && second == "os";
+    system && rest.first().is_none_or(|module| module == "*" || ONE_SYSTEM.contains(&module.as_str()))
+}
+
+/// Returns the name of [`CONDITIONS`] in the parentheses of a `cfg`, `cfg!` or `cfg_attr` whose tokens follow its name.
+fn condition(tokens: &[TokenTree]) -> Option<String> {
+    let group = tokens.iter().take(2).find_map(|token| match token {
+        TokenTree::Group(group) if group.delimiter() == Delimiter::Parenthesis => Some(group.stream()),
+        _ => None,
+    });
+    find_condition(group?)
+}
+
+fn find_condition(stream: TokenStream) -> Option<String> {
+    stream.into_iter().find_map(|token| match token {
+        TokenTree::Ident(ident) => Some(ident.to_string()).filter(|name| CONDITIONS.contains(&name.as_str())),
+        TokenTree::Group(group) => find_condition(group.stream()),
+        _ => None,
+    })
 }
 
 fn is_colon(token: &TokenTree) -> bool {
@@ -210,6 +251,37 @@ mod tests {
         assert!(scan.forbids_unsafe);
         assert_eq!(scan.unsafe_lines, [4, 6]);
         assert!(!super::scan("// #![forbid(unsafe_code)]").unwrap().forbids_unsafe);
+    }
+
+    #[test]
+    fn finds_what_one_operating_system_has() {
+        for (text, path) in [
+            ("#[cfg(target_os = \"linux\")] fn f() {}", "cfg(target_os)"),
+            ("#[cfg(unix)] mod a;", "cfg(unix)"),
+            ("#[cfg(all(test, not(windows)))] mod a {}", "cfg(windows)"),
+            ("#[cfg_attr(windows, ignore)] fn f() {}", "cfg(windows)"),
+            ("fn f() { if cfg!(unix) {} }", "cfg(unix)"),
+            ("use std::os::fd::AsFd as _;", "std::os::fd::AsFd"),
+            ("use std::{fs, os::unix::fs::symlink};", "std::os::unix::fs::symlink"),
+            (
+                "#[cfg(test)] mod tests { use std::os::linux::net::SocketAddrExt; }",
+                "std::os::linux::net::SocketAddrExt",
+            ),
+            ("use std::os;", "std::os"),
+        ] {
+            let found: Vec<String> = scan(text).unwrap().of_one_system.into_iter().map(|each| each.path).collect();
+            assert_eq!(found, [path], "{text}");
+        }
+        for text in [
+            "// #[cfg(unix)]",
+            "#[cfg(test)] mod tests {}",
+            "#[cfg(feature = \"unix\")] fn f() {}",
+            "#[cfg(target_arch = \"x86_64\")] fn f() {}",
+            "use std::os::raw::c_int;",
+            "const NAME: &str = \"std::os::unix\";",
+        ] {
+            assert!(scan(text).unwrap().of_one_system.is_empty(), "{text}");
+        }
     }
 
     #[test]
