@@ -1,45 +1,48 @@
-//! Threads of engines.
+//! Threads by the system's number, so that another thread can read what they cost.
 
 use crate::clock;
 use linerate_units::Nanos;
+use std::sync::Once;
 use windows_sys::Win32::Media::timeBeginPeriod;
 use windows_sys::Win32::System::Threading::GetCurrentThreadId;
 
-/// A thread that does a trial's work.
+/// An engine thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EngineThread {
     /// Its name, as in `send 0`.
     pub name: String,
-    /// Its number in the system.
+    /// The system's thread number.
     pub tid: i32,
     /// It sends data (or asks, in transactions); otherwise it receives (or answers).
     pub sends: bool,
 }
 
-/// The calling thread's number.
+/// Returns the calling thread's number.
 pub fn current_tid() -> i32 {
-    // SAFETY: the function has no requirements.
+    // SAFETY: the call takes nothing, and does not fail.
     unsafe { GetCurrentThreadId() }.cast_signed()
 }
 
-/// What a thread has cost so far.
+/// CPU cost of a thread since it began.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ThreadCost {
     /// Time on a core.
     pub cpu: Nanos,
-    /// Time ready to run and without a core; zero, as the system does not count it.
+    /// Time ready to run and without a core. Always zero: Windows does not count it.
     pub queued: Nanos,
 }
 
 impl ThreadCost {
-    /// That of the calling thread.
+    /// Reads the cost of the calling thread.
     pub fn of_caller() -> Self {
         Self { cpu: Nanos::new(clock::thread_cpu()), queued: Nanos::default() }
     }
 }
 
-/// Lets the process's waits end within a millisecond; by default they may take up to 15.6 ms longer. Best effort.
+/// Lets waits of this process end at steps of 1 ms instead of 15.6 ms (timeBeginPeriod), until it ends. Best effort: a system that
+/// refuses only costs precision.
 pub fn sharpen_timers() {
-    // SAFETY: the function takes any number of milliseconds.
-    unsafe { timeBeginPeriod(1) };
+    static SHARPEN: Once = Once::new();
+    // SAFETY: the call takes a number.
+    SHARPEN.call_once(|| _ = unsafe { timeBeginPeriod(1) });
 }

@@ -1,0 +1,317 @@
+//! TCP: sending and receiving without waiting, and the state of a connection (SIO_TCP_INFO).
+
+use crate::Error;
+use crate::socket::{raw, wait_readable};
+use std::cell::RefCell;
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::mem;
+use std::net::TcpStream;
+use std::os::windows::fs::FileExt as _;
+use std::os::windows::io::{AsSocket as _, BorrowedSocket};
+use windows_sys::Win32::Networking::WinSock::{
+    FIONBIO, FIONREAD, SIO_TCP_INFO, TCP_INFO_v0, TCP_INFO_v1, WSAEOPNOTSUPP, WSAIoctl, ioctlsocket,
+};
+
+/// Bytes of the calling thread's buffer for [`send_file`] and [`discard`].
+const SCRATCH_BYTES: usize = 256 << 10;
+
+thread_local! {
+    static SCRATCH: RefCell<Vec<u8>> = RefCell::new(vec![0; SCRATCH_BYTES]);
+}
+
+/// Sends up to `length` bytes of `file` from `offset` on, 256 KiB at the most. It copies them through user space: TransmitFile waits until
+/// all is sent, also on a socket that does not block.
+///
+/// # Errors
+/// The file cannot be read, or the connection takes nothing.
+pub fn send_file(mut connection: &TcpStream, file: &File, offset: u64, length: usize) -> io::Result<usize> {
+    use std::io::Write as _;
+    SCRATCH.with_borrow_mut(|scratch| {
+        let length = length.min(scratch.len());
+        let read = file.seek_read(&mut scratch[..length], offset)?;
+        connection.write(&scratch[..read])
+    })
+}
+
+/// Receives up to `length` bytes, 256 KiB at the most, and drops them.
+///
+/// # Errors
+/// recv() fails.
+pub fn discard(mut connection: &TcpStream, length: usize) -> io::Result<usize> {
+    SCRATCH.with_borrow_mut(|scratch| {
+        let length = length.min(scratch.len());
+        connection.read(&mut scratch[..length])
+    })
+}
+
+/// Sends what fits without waiting. The connection must be in blocking mode, and is in it again afterwards: Winsock has no flag for one
+/// call, and a program cannot read the mode.
+///
+/// # Errors
+/// `WouldBlock` if nothing fits; the connection has failed.
+pub fn send_now(mut connection: &TcpStream, bytes: &[u8]) -> io::Result<usize> {
+    use std::io::Write as _;
+    set_nonblocking(connection, true)?;
+    let sent = connection.write(bytes);
+    set_nonblocking(connection, false)?;
+    sent
+}
+
+/// Receives what is there; with `wait`, waits for it as long as the connection's read timeout says. Without it, only one thread may receive.
+///
+/// # Errors
+/// `WouldBlock` or `TimedOut` if nothing is there; the connection has failed.
+pub fn receive(mut connection: &TcpStream, into: &mut [u8], wait: bool) -> io::Result<usize> {
+    if !wait {
+        check_readable(connection)?;
+    }
+    connection.read(into)
+}
+
+/// Reads what is there and leaves it there, without waiting. Only one thread may receive.
+///
+/// # Errors
+/// `WouldBlock` if nothing is there; the connection has failed.
+pub fn peek(connection: &TcpStream, into: &mut [u8]) -> io::Result<usize> {
+    check_readable(connection)?;
+    connection.peek(into)
+}
+
+/// Fails on Windows, which has no SO_RCVLOWAT that can be set.
+///
+/// # Errors
+/// Always, with `Unsupported`.
+pub fn set_low_water(_connection: &TcpStream, _bytes: u32) -> Result<(), Error> {
+    Err(Error::new("setsockopt(SO_RCVLOWAT)", "a TCP connection", io::ErrorKind::Unsupported))
+}
+
+/// Returns the bytes that have arrived in order and wait to be received (FIONREAD).
+///
+/// # Errors
+/// ioctlsocket() fails.
+pub fn waiting(connection: &TcpStream) -> Result<u64, Error> {
+    let mut bytes = 0;
+    // SAFETY: FIONREAD writes one u32 that outlives the call; the socket is borrowed.
+    let result = unsafe { ioctlsocket(raw(connection.as_socket()), FIONREAD, &raw mut bytes) };
+    if result == 0 { Ok(bytes.into()) } else { Err(Error::last("ioctlsocket(FIONREAD)", "a TCP connection")) }
+}
+
+/// Fails on Windows, which does not count the bytes in its send buffer for programs (SIO_TCP_INFO has those in flight only).
+///
+/// # Errors
+/// Always, with `Unsupported`.
+pub fn unacknowledged(_connection: &TcpStream) -> Result<u64, Error> {
+    Err(Error::new("ioctl(SIOCOUTQ)", "a TCP connection", io::ErrorKind::Unsupported))
+}
+
+/// Reads the state of a connection (SIO_TCP_INFO; Windows 10 1703, with limits of the sender since 1709). Fields of [`Info`] that Windows
+/// lacks are zero.
+///
+/// # Errors
+/// The system lacks the call: WSAEOPNOTSUPP, as under Wine 8.0.
+pub fn info(connection: BorrowedSocket<'_>) -> Result<Info, Error> {
+    match read_info(connection, 1).or_else(|_| read_info(connection, 0)) {
+        Ok(read) => Ok(convert(&read)),
+        Err(source) => Err(Error::new("WSAIoctl(SIO_TCP_INFO)", "a TCP connection", source)),
+    }
+}
+
+/// Reads the state by `version` of the structure. Version 0 is the beginning of version 1, and leaves the rest zero.
+fn read_info(connection: BorrowedSocket<'_>, version: u32) -> io::Result<TCP_INFO_v1> {
+    // SAFETY: the structure is made of integers and one bool, for all of which zeroes are a value.
+    let mut read: TCP_INFO_v1 = unsafe { mem::zeroed() };
+    let length = if version == 0 { mem::size_of::<TCP_INFO_v0>() } else { mem::size_of::<TCP_INFO_v1>() };
+    let mut returned = 0;
+    // SAFETY: the call reads one u32 and writes at most `length` bytes, which `read` has, and one u32; without an overlapped structure it
+    // has ended when it returns. The system writes the bool as 0 or 1.
+    let result = unsafe {
+        WSAIoctl(
+            raw(connection),
+            SIO_TCP_INFO,
+            (&raw const version).cast(),
+            mem::size_of::<u32>() as u32,
+            (&raw mut read).cast(),
+            length as u32,
+            &raw mut returned,
+            std::ptr::null_mut(),
+            None,
+        )
+    };
+    match result {
+        0 if returned == 0 => Err(io::Error::from_raw_os_error(WSAEOPNOTSUPP)),
+        0 => Ok(read),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Converts what Windows has. It counts retransmitted bytes, not segments: the segments are those of one full size each, rounded up.
+fn convert(read: &TCP_INFO_v1) -> Info {
+    let mss = read.Mss.max(1);
+    let limited_us = |ms: u32| u64::from(ms) * 1_000;
+    let rwnd_limited = limited_us(read.SndLimTimeRwin);
+    let sndbuf_limited = limited_us(read.SndLimTimeSnd);
+    Info {
+        snd_mss: read.Mss,
+        unacked: read.BytesInFlight.div_ceil(mss),
+        retrans: 0,
+        rtt: read.RttUs,
+        min_rtt: read.MinRttUs,
+        snd_cwnd: read.Cwnd.div_ceil(mss),
+        total_retrans: read.BytesRetrans.div_ceil(mss),
+        bytes_received: read.BytesIn,
+        bytes_sent: read.BytesOut,
+        bytes_retrans: read.BytesRetrans.into(),
+        busy_time: rwnd_limited + limited_us(read.SndLimTimeCwnd) + sndbuf_limited,
+        rwnd_limited,
+        sndbuf_limited,
+        snd_wnd: read.SndWnd,
+        rcv_wnd: read.RcvWnd,
+        total_rto: u16::try_from(read.TimeoutEpisodes).unwrap_or(u16::MAX),
+        ..Info::default()
+    }
+}
+
+fn check_readable(connection: &TcpStream) -> io::Result<()> {
+    match wait_readable(&[connection.as_socket()], 0) {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(io::ErrorKind::WouldBlock.into()),
+        Err(error) => Err(error.source),
+    }
+}
+
+fn set_nonblocking(connection: &TcpStream, nonblocking: bool) -> io::Result<()> {
+    let mut argument = u32::from(nonblocking);
+    // SAFETY: FIONBIO reads one u32 that outlives the call; the socket is borrowed.
+    let result = unsafe { ioctlsocket(raw(connection.as_socket()), FIONBIO, &raw mut argument) };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// State of a connection by the names of `struct tcp_info` of Linux. Times are microseconds where not noted. Zero if Windows has no such
+/// figure.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Info {
+    pub state: u8,
+    pub ca_state: u8,
+    pub retransmits: u8,
+    pub probes: u8,
+    pub backoff: u8,
+    pub options: u8,
+    pub window_scales: u8,
+    pub limited_flags: u8,
+    pub rto: u32,
+    pub ato: u32,
+    pub snd_mss: u32,
+    pub rcv_mss: u32,
+    pub unacked: u32,
+    pub sacked: u32,
+    pub lost: u32,
+    pub retrans: u32,
+    pub fackets: u32,
+    pub last_data_sent: u32,
+    pub last_ack_sent: u32,
+    pub last_data_recv: u32,
+    pub last_ack_recv: u32,
+    pub pmtu: u32,
+    pub rcv_ssthresh: u32,
+    pub rtt: u32,
+    pub rttvar: u32,
+    pub snd_ssthresh: u32,
+    pub snd_cwnd: u32,
+    pub advmss: u32,
+    pub reordering: u32,
+    pub rcv_rtt: u32,
+    pub rcv_space: u32,
+    pub total_retrans: u32,
+    pub pacing_rate: u64,
+    pub max_pacing_rate: u64,
+    pub bytes_acked: u64,
+    pub bytes_received: u64,
+    pub segs_out: u32,
+    pub segs_in: u32,
+    pub notsent_bytes: u32,
+    pub min_rtt: u32,
+    pub data_segs_in: u32,
+    pub data_segs_out: u32,
+    pub delivery_rate: u64,
+    pub busy_time: u64,
+    pub rwnd_limited: u64,
+    pub sndbuf_limited: u64,
+    pub delivered: u32,
+    pub delivered_ce: u32,
+    pub bytes_sent: u64,
+    pub bytes_retrans: u64,
+    pub dsack_dups: u32,
+    pub reord_seen: u32,
+    pub rcv_ooopack: u32,
+    pub snd_wnd: u32,
+    pub rcv_wnd: u32,
+    pub rehash: u32,
+    pub total_rto: u16,
+    pub total_rto_recoveries: u16,
+    pub total_rto_time_ms: u32,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write as _;
+    use std::net::TcpListener;
+    use std::time::Duration;
+
+    fn pair() -> (TcpStream, TcpStream) {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("binds");
+        let opener = TcpStream::connect(listener.local_addr().expect("bound")).expect("connects");
+        let (accepted, _) = listener.accept().expect("accepts");
+        accepted.set_read_timeout(Some(Duration::from_secs(10))).expect("sets");
+        (opener, accepted)
+    }
+
+    #[test]
+    fn sends_and_receives_without_waiting() {
+        let (opener, accepted) = pair();
+        let mut bytes = [0; 8];
+        assert_eq!(receive(&accepted, &mut bytes, false).expect_err("nothing came").kind(), io::ErrorKind::WouldBlock);
+        assert_eq!(peek(&accepted, &mut bytes).expect_err("nothing came").kind(), io::ErrorKind::WouldBlock);
+        assert_eq!(send_now(&opener, b"abc").expect("fits"), 3);
+        assert_eq!(receive(&accepted, &mut bytes[..1], true).expect("waits"), 1);
+        assert_eq!(waiting(&accepted).expect("counts"), 2);
+        assert_eq!(peek(&accepted, &mut bytes).expect("came"), 2);
+        assert_eq!(receive(&accepted, &mut bytes, false).expect("came"), 2);
+        assert_eq!(&bytes[..2], b"bc");
+        let mut sent = 0;
+        let error = loop {
+            match send_now(&opener, &[1; 65_536]) {
+                Ok(more) => sent += more,
+                Err(error) => break error,
+            }
+        };
+        assert_eq!(error.kind(), io::ErrorKind::WouldBlock);
+        while sent > 0 {
+            sent -= discard(&accepted, sent).expect("discards");
+        }
+        drop(opener);
+        assert_eq!(receive(&accepted, &mut bytes, true).expect("the end"), 0);
+    }
+
+    #[test]
+    fn file_is_sent_from_its_offset() {
+        let (mut opener, accepted) = pair();
+        let file = crate::memory::file_of(&[7; 3_000]).expect("makes a file");
+        opener.write_all(&[1; 1_000]).expect("writes");
+        assert_eq!(send_file(&opener, &file, 1_000, 4_000).expect("sends"), 2_000);
+        let mut left = 3_000;
+        while left > 0 {
+            left -= discard(&accepted, left).expect("discards");
+        }
+    }
+
+    #[test]
+    fn info_is_read_or_refused() {
+        let (opener, _accepted) = pair();
+        match info(opener.as_socket()) {
+            Ok(info) => assert!(info.snd_mss > 0),
+            Err(error) => assert_eq!(error.source.raw_os_error(), Some(WSAEOPNOTSUPP), "{error}"),
+        }
+    }
+}
