@@ -30,6 +30,10 @@ const SPEED_UP: u32 = 4;
 /// Probes of a faster pace that decide whether the router keeps up, and unanswered ones among them that show that it does not.
 const JUDGED: usize = 8;
 const MISSED: usize = 4;
+/// Probes of faster paces from which on they count: a router's limit that allows bursts would have shown by then.
+const PROVEN: usize = 24;
+/// Times of the first pace that must be left for a faster one: it is to bring [`PROVEN`] probes, with time to spare.
+const WORTH: u64 = 9;
 /// Shortest time after which a probe counts as unanswered, and the longest.
 const TIMEOUT: u64 = SECOND;
 const MAX_TIMEOUT: u64 = 3 * SECOND;
@@ -159,6 +163,8 @@ struct HopState {
     streak: u32,
     /// First sequence number of the present pace.
     paced_from: u32,
+    /// First sequence number of any pace faster than the first. `None` if there was none, or the router did not keep up.
+    fast_from: Option<u32>,
     /// Fate of the last probes of this pace, oldest first.
     recent: VecDeque<bool>,
     /// Whether the router has quoted the payload of a probe.
@@ -415,10 +421,12 @@ impl Survey {
         }
         if matches!(waiting.target, Target::Router(_)) && edges.contains(answer.at) {
             note_fate(state, true, waiting.sequence);
-            if state.streak >= SPEED_UP && !state.hop.rate_limited {
+            let is_worth = state.fast_from.is_some() || edges.close.saturating_sub(answer.at) >= WORTH * state.pace;
+            if state.streak >= SPEED_UP && !state.hop.rate_limited && is_worth {
                 state.pace = (state.pace / 2).max(self.spacing);
                 state.streak = 0;
                 state.paced_from = self.next_sequence;
+                state.fast_from.get_or_insert(self.next_sequence);
                 state.recent.clear();
             }
         }
@@ -494,7 +502,7 @@ impl Survey {
     /// Returns the hops: the routers without those that lie beyond the last answer, and the far end if it answered.
     pub(crate) fn hops(self) -> Vec<Hop> {
         let far_ttl = self.far_ttl;
-        let mut hops: Vec<Hop> = self.routers.into_iter().map(|state| state.hop).collect();
+        let mut hops: Vec<Hop> = self.routers.into_iter().map(without_unproven).collect();
         hops.retain(|hop| far_ttl.is_none_or(|far| hop.ttl < far));
         if far_ttl.is_none() {
             let last = hops.iter().rposition(|hop| !hop.addresses.is_empty()).map_or(0, |index| index + 1);
@@ -598,8 +606,30 @@ fn limit(state: &mut HopState) {
     });
     state.hop.sent -= dropped.min(state.hop.sent);
     state.paced_from = 0;
+    state.fast_from = None;
     state.recent.clear();
     state.streak = 0;
+}
+
+/// Returns the hop without the probes of faster paces if these were few. A router with some answers in reserve answers them at first and then
+/// not: that is its own limit, and no loss of the path. Delays of those that were answered stay.
+fn without_unproven(state: HopState) -> Hop {
+    let mut hop = state.hop;
+    let Some(fast_from) = state.fast_from else { return hop };
+    let from = state.sequences.partition_point(|sequence| *sequence < fast_from);
+    let fast = &hop.samples[from..];
+    if fast.len() >= PROVEN {
+        return hop;
+    }
+    let answered = fast.iter().filter(|sample| sample.delay.is_some()).count();
+    hop.sent = hop.sent.saturating_sub(fast.len() as u64);
+    hop.answered = hop.answered.saturating_sub(answered as u64);
+    let mut index = 0;
+    hop.samples.retain(|sample| {
+        index += 1;
+        index <= from || sample.delay.is_some()
+    });
+    hop
 }
 
 fn note_address(hop: &mut Hop, answer: &Answer, at: Nanos) {
@@ -753,6 +783,22 @@ mod tests {
                 assert!(hop.answered >= 5, "{seconds} s: {} of hop {}", hop.answered, hop.ttl);
                 let unanswered = hop.sent - hop.answered;
                 assert!(unanswered * 5 <= hop.sent, "{seconds} s, hop {}: {unanswered} of {}", hop.ttl, hop.sent);
+            }
+        }
+    }
+
+    /// An earlier trial may have spent some of a router's answers.
+    #[test]
+    fn answers_that_a_router_has_spent_are_no_loss() {
+        for tokens in [2.5, 3.0, 3.5, 4.0, 5.0] {
+            for seconds in [5, 7, 10, 15] {
+                let spent = || Some(Bucket { limited: true, tokens, at: 0 });
+                let hops = SimulatedPath::new(vec![spent(), spent(), spent()]).survey(seconds, 57 * MS);
+                for hop in &hops {
+                    let unanswered = hop.sent - hop.answered;
+                    let which = format!("{tokens} in reserve, {seconds} s, hop {}", hop.ttl);
+                    assert!(hop.answered >= 3 && unanswered <= 2, "{which}: {unanswered} of {}", hop.sent);
+                }
             }
         }
     }
