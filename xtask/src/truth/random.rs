@@ -188,10 +188,12 @@ impl Drawn {
     }
 }
 
-/// Returns the start and the length, in nanoseconds, of the measured window at host `b` in the record's first trial.
+/// Returns the start and the length, in nanoseconds, of the measured window at host `b` in the record's first trial with a load. The path is probed
+/// alone before.
 fn receiver_window(record: &Value) -> Option<(u64, u64)> {
-    let hosts = record.pointer("/trials/0/series")?.as_array()?;
-    let series = &hosts.iter().find(|series| series["host"] == "b")?["series"];
+    let trials = record["trials"].as_array()?;
+    let trial = trials.iter().find(|trial| trial["trial"]["loads"][0]["task"]["kind"] != "hops")?;
+    let series = &trial["series"].as_array()?.iter().find(|series| series["host"] == "b")?["series"];
     Some((series["opened_ns"].as_u64()?, series["window"].as_u64()?))
 }
 
@@ -364,6 +366,17 @@ mod tests {
         assert_eq!(figure(0.0, Some(9.55e6)), Figure::Differs, "a figure that was lost is wrong");
         assert_eq!(figure(10.1e6, Some(10.1e6)), Figure::AboveBound);
         assert_eq!(figure(9.5e6, None), Figure::Unknown);
+    }
+
+    #[test]
+    fn window_is_that_of_the_load() {
+        let trial = |kind: &str, opened: u64| {
+            let loads = json!([{ "task": { "kind": kind } }]);
+            let series = json!([{ "host": "b", "series": { "opened_ns": opened, "window": 9 } }]);
+            json!({ "trial": { "loads": loads }, "series": series })
+        };
+        let record = json!({ "trials": [trial("hops", 5), trial("stream", 700)] });
+        assert_eq!(receiver_window(&record), Some((700, 9)));
     }
 
     #[test]

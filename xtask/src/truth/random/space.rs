@@ -179,7 +179,7 @@ impl Setup {
         if self.ipv6 {
             command += " -6";
         }
-        if self.chain().is_some() && matches!(self.task, Task::Stream { .. } | Task::Transact { .. }) {
+        if self.has_hops() {
             command += " --hops";
         }
         command + " -r 1"
@@ -204,6 +204,16 @@ impl Setup {
         }
         .expect("a string takes all");
         text.parse().expect("the text above is TOML")
+    }
+
+    /// Returns whether the path is probed. A volume has no window for probes.
+    fn has_hops(&self) -> bool {
+        let has_window = match self.task {
+            Task::Stream { extent, .. } => matches!(extent, Extent::Seconds(_)),
+            Task::Transact { .. } => true,
+            _ => false,
+        };
+        has_window && self.chain().is_some()
     }
 
     /// Returns the chain of routers between the hosts.
