@@ -10,7 +10,8 @@ mod error;
 pub mod fuzzing;
 mod growth;
 mod host_options;
-mod interfaces;
+mod interface;
+mod interface_counters;
 #[cfg(target_os = "linux")]
 mod linux;
 mod sampler;

@@ -589,47 +589,38 @@ fn limit(state: &mut HopState) {
     state.hop.rate_limited = true;
     state.pace = PATIENT;
     let from = state.sequences.partition_point(|sequence| *sequence < state.paced_from);
-    let mut index = 0;
-    let mut dropped = 0;
-    let samples = &mut state.hop.samples;
-    state.sequences.retain(|_| {
-        let keep = index < from || samples[index].delay.is_some();
-        index += 1;
-        keep
-    });
-    index = 0;
-    samples.retain(|sample| {
-        let keep = index < from || sample.delay.is_some();
-        index += 1;
-        dropped += u64::from(!keep);
-        keep
-    });
-    state.hop.sent -= dropped.min(state.hop.sent);
+    state.hop.sent = state.hop.sent.saturating_sub(drop_unanswered(state, from));
     state.paced_from = 0;
     state.fast_from = None;
     state.recent.clear();
     state.streak = 0;
 }
 
+/// Drops the samples without an answer from index `from` on. Returns their number.
+fn drop_unanswered(state: &mut HopState, from: usize) -> u64 {
+    let before = state.sequences.len();
+    let (sequences, samples) = (&mut state.sequences, &mut state.hop.samples);
+    let all = sequences.drain(..).zip(samples.drain(..)).enumerate();
+    let kept: Vec<_> = all.filter(|(index, (_, sample))| *index < from || sample.delay.is_some()).collect();
+    for (_, (sequence, sample)) in kept {
+        sequences.push(sequence);
+        samples.push(sample);
+    }
+    (before - sequences.len()) as u64
+}
+
 /// Returns the hop without the probes of faster paces if these were few. A router with some answers in reserve answers them at first and then
 /// not: that is its own limit, and no loss of the path. Delays of those that were answered stay.
-fn without_unproven(state: HopState) -> Hop {
-    let mut hop = state.hop;
-    let Some(fast_from) = state.fast_from else { return hop };
+fn without_unproven(mut state: HopState) -> Hop {
+    let Some(fast_from) = state.fast_from else { return state.hop };
     let from = state.sequences.partition_point(|sequence| *sequence < fast_from);
-    let fast = &hop.samples[from..];
-    if fast.len() >= PROVEN {
-        return hop;
+    let sent = state.hop.samples.len() - from;
+    if sent < PROVEN {
+        let unanswered = drop_unanswered(&mut state, from);
+        state.hop.sent = state.hop.sent.saturating_sub(sent as u64);
+        state.hop.answered = state.hop.answered.saturating_sub(sent as u64 - unanswered);
     }
-    let answered = fast.iter().filter(|sample| sample.delay.is_some()).count();
-    hop.sent = hop.sent.saturating_sub(fast.len() as u64);
-    hop.answered = hop.answered.saturating_sub(answered as u64);
-    let mut index = 0;
-    hop.samples.retain(|sample| {
-        index += 1;
-        index <= from || sample.delay.is_some()
-    });
-    hop
+    state.hop
 }
 
 fn note_address(hop: &mut Hop, answer: &Answer, at: Nanos) {

@@ -3,7 +3,7 @@
 use crate::disk::Disk;
 use crate::proc::ProcFile;
 use crate::stat;
-use crate::{ObserveError, interfaces};
+use crate::{ObserveError, interface_counters};
 use linerate_model::HostCounters;
 use linerate_sys::clock;
 use linerate_sys::netlink::Route;
@@ -16,7 +16,7 @@ pub fn counters() -> Result<HostCounters, ObserveError> {
     Ok(HostCounters {
         at,
         cores: stat::cores(&text).since_start().to_vec(),
-        interfaces: interfaces::since(&Route::open()?.links()?, &[]),
+        interfaces: interface_counters::since(&Route::open()?.links()?, &[]),
         disks: Disk::all().iter().filter_map(Disk::read).filter(|disk| disk.reads + disk.writes > 0).collect(),
     })
 }

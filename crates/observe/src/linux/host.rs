@@ -1,8 +1,8 @@
 //! What a host is.
 
-use crate::interface::has_wire;
 use crate::slot::slot;
 use crate::stat;
+use crate::wire::has_wire;
 use crate::{HostOptions, ObserveError, capabilities, memory};
 use linerate_model::{Duplex, Host, Nic};
 use linerate_sys::ethtool::{Driver, Ethtool};

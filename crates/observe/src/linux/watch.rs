@@ -10,7 +10,7 @@ use crate::quota::{QuotaCounts, Quotas};
 use crate::softnet::SoftnetCounts;
 use crate::sources::Sources;
 use crate::thread::ThreadTimes;
-use crate::{disk, interfaces, qdisc};
+use crate::{disk, interface_counters, qdisc};
 use linerate_model::{DiskUse, Observation, Pressure};
 use linerate_sys::interface::{Link, Qdisc};
 use linerate_sys::thread::EngineThread;
@@ -75,8 +75,8 @@ impl Watch {
             threads: cpu.threads.threads_since(&cpu_before.threads, &self.threads),
             kernel_threads: cpu.kernel_threads.since(&cpu_before.kernel_threads),
             agent_cpu: cpu.threads.process_since(&cpu_before.threads),
-            interfaces: links.map(|(now, then)| interfaces::since(now, then)).unwrap_or_default(),
-            carried: carried.map(|(now, then)| interfaces::since(now, then)).unwrap_or_default(),
+            interfaces: links.map(|(now, then)| interface_counters::since(now, then)).unwrap_or_default(),
+            carried: carried.map(|(now, then)| interface_counters::since(now, then)).unwrap_or_default(),
             driver_counters: self.sources.drivers_since(counters.drivers.as_ref(), before.drivers.as_ref()),
             qdiscs: qdiscs.map(|(now, then)| qdisc::since(now, then, &names)).unwrap_or_default(),
             softnet: counters.softnet.since(&before.softnet),

@@ -1,7 +1,7 @@
 //! What a host has counted since it was started: for those who take differences of it at times of their own choosing.
 
 use crate::sources::Sources;
-use crate::{ObserveError, interfaces};
+use crate::{ObserveError, interface_counters};
 use linerate_model::HostCounters;
 use linerate_sys::clock;
 use linerate_sys::netlink::Route;
@@ -13,7 +13,7 @@ pub fn counters() -> Result<HostCounters, ObserveError> {
     Ok(HostCounters {
         at,
         cores: Sources::open().cores().unwrap_or_default().since_start().to_vec(),
-        interfaces: interfaces::since(&Route::open()?.links()?, &[]),
+        interfaces: interface_counters::since(&Route::open()?.links()?, &[]),
         disks: Vec::new(),
     })
 }

@@ -5,7 +5,6 @@
 pub(crate) mod capability;
 pub(crate) mod counters;
 pub(crate) mod host;
-pub(crate) mod interface;
 pub(crate) mod memory;
 pub(crate) mod protocols;
 pub(crate) mod sources;

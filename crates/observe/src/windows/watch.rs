@@ -1,7 +1,7 @@
 //! Watching a host over the measured window of a trial.
 
 use crate::cores::CoreTimes;
-use crate::interfaces;
+use crate::interface_counters;
 use crate::protocols::ProtocolTotals;
 use crate::sources::Sources;
 use crate::thread::ThreadTimes;
@@ -58,7 +58,7 @@ impl Watch {
         let window = cpu.at.saturating_duration_since(before.at).as_nanos();
         let grown = |links: Option<&Vec<Link>>| {
             let both = links.zip(self.links_opened.as_ref());
-            both.map(|(now, then)| interfaces::since(now, then)).unwrap_or_default()
+            both.map(|(now, then)| interface_counters::since(now, then)).unwrap_or_default()
         };
         Observation {
             window: Nanos::new(u64::try_from(window).unwrap_or(u64::MAX)),

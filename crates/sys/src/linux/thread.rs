@@ -1,20 +1,10 @@
 //! Threads by the kernel's number, so that another thread can read what they cost.
 
+pub use crate::engine_thread::EngineThread;
 use crate::{Error, HeldFile, clock};
 use linerate_units::Nanos;
 use std::fs;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-
-/// An engine thread.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct EngineThread {
-    /// Its name, as in `send 0`.
-    pub name: String,
-    /// The kernel's thread number.
-    pub tid: i32,
-    /// It sends data (or asks, in transactions); otherwise it receives (or answers).
-    pub sends: bool,
-}
 
 /// The calling thread's number.
 pub fn current_tid() -> i32 {

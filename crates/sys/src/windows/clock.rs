@@ -1,12 +1,12 @@
 //! Monotonic time and precise waits.
 
+use crate::cpu_time;
+use linerate_units::Nanos;
 use std::hint;
 use std::sync::OnceLock;
 use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
-use windows_sys::Win32::Foundation::FILETIME;
 use windows_sys::Win32::System::Performance::{QueryPerformanceCounter, QueryPerformanceFrequency};
-use windows_sys::Win32::System::Threading::{GetCurrentThread, GetThreadTimes};
 
 const SECOND_NS: u64 = 1_000_000_000;
 
@@ -19,7 +19,8 @@ pub fn now() -> u64 {
     let mut ticks = 0;
     // SAFETY: the call writes one i64, which outlives it. It does not fail on Windows XP and later.
     unsafe { QueryPerformanceCounter(&raw mut ticks) };
-    let (ticks, frequency) = (ticks.cast_unsigned(), frequency());
+    let ticks = ticks.cast_unsigned();
+    let frequency = frequency();
     ticks / frequency * SECOND_NS + ticks % frequency * SECOND_NS / frequency
 }
 
@@ -51,13 +52,7 @@ pub fn utc_error() -> Option<u64> {
 
 /// CPU time of the calling thread so far, nanoseconds (GetThreadTimes). Windows counts it in timer ticks, which last up to 15.6 ms.
 pub fn thread_cpu() -> u64 {
-    let zero = FILETIME { dwLowDateTime: 0, dwHighDateTime: 0 };
-    let [mut created, mut exited, mut kernel, mut user] = [zero; 4];
-    // SAFETY: the pseudo handle of the calling thread is always valid, and the call writes four structures that outlive it.
-    let result = unsafe {
-        GetThreadTimes(GetCurrentThread(), &raw mut created, &raw mut exited, &raw mut kernel, &raw mut user)
-    };
-    if result == 0 { 0 } else { nanos(kernel) + nanos(user) }
+    cpu_time::of_caller().map_or(0, Nanos::get)
 }
 
 /// Waits until `at` on [`now`]'s clock; returns at once if that is past. The standard library sleeps by a high-resolution waitable
@@ -77,11 +72,6 @@ pub fn spin_until(at: u64) {
     while now() < at {
         hint::spin_loop();
     }
-}
-
-/// Converts a duration, which Windows counts in 100 ns.
-fn nanos(time: FILETIME) -> u64 {
-    ((u64::from(time.dwHighDateTime) << 32) | u64::from(time.dwLowDateTime)) * 100
 }
 
 #[cfg(test)]

@@ -3,7 +3,8 @@
 use linerate_units::Nanos;
 use windows_sys::Win32::Foundation::{CloseHandle, FILETIME, HANDLE};
 use windows_sys::Win32::System::Threading::{
-    GetCurrentProcess, GetExitCodeThread, GetProcessTimes, GetThreadTimes, OpenThread, THREAD_QUERY_LIMITED_INFORMATION,
+    GetCurrentProcess, GetCurrentThread, GetExitCodeThread, GetProcessTimes, GetThreadTimes, OpenThread,
+    THREAD_QUERY_LIMITED_INFORMATION,
 };
 
 /// Exit code of a thread that runs.
@@ -25,7 +26,13 @@ pub fn of_thread(tid: i32) -> Option<Nanos> {
     time
 }
 
-/// Returns the CPU time so far of this process. `None` if the system does not tell.
+/// Returns the CPU time so far of the calling thread. `None` if the system does not report it.
+pub fn of_caller() -> Option<Nanos> {
+    // SAFETY: the function has no requirements; its handle needs no closing.
+    times(unsafe { GetCurrentThread() }, GetThreadTimes)
+}
+
+/// Returns the CPU time so far of this process. `None` if the system does not report it.
 pub fn of_process() -> Option<Nanos> {
     // SAFETY: the function has no requirements; its handle needs no closing.
     times(unsafe { GetCurrentProcess() }, GetProcessTimes)

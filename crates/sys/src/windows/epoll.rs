@@ -124,6 +124,7 @@ impl Sockets {
 mod tests {
     use super::*;
     use crate::clock;
+    use crate::socket::wait_readable;
     use std::net::UdpSocket;
     use std::os::windows::io::AsSocket as _;
 
@@ -147,7 +148,9 @@ mod tests {
         for socket in &sockets[1..] {
             sockets[0].send_to(b"x", socket.local_addr().expect("bound")).expect("sends");
         }
-        std::thread::sleep(std::time::Duration::from_millis(100));
+        for socket in &sockets[1..] {
+            assert!(wait_readable(&[socket.as_socket()], 60_000_000_000).expect("polls"));
+        }
         assert_eq!((ready(&mut epoll), ready(&mut epoll)), (vec![11, 12], vec![11, 12]));
         sockets[1].recv(&mut [0; 1]).expect("receives");
         assert_eq!(ready(&mut epoll), [12]);

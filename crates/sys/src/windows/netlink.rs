@@ -1,8 +1,8 @@
 //! Interfaces, addresses and routes. The name is that of Linux's interface for them.
 
+use super::status::check;
 use crate::Error;
 use crate::interface::{Address, Link, LinkCounters};
-use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::{mem, ptr, slice};
 use windows_sys::Win32::NetworkManagement::IpHelper::{
@@ -87,11 +87,6 @@ impl Route {
             status => check("GetBestInterfaceEx", status).map(|()| Some(index)),
         }
     }
-}
-
-fn check(call: &'static str, status: u32) -> Result<(), Error> {
-    let failed = || Error::new(call, "this system", io::Error::from_raw_os_error(status.cast_signed()));
-    if status == 0 { Ok(()) } else { Err(failed()) }
 }
 
 fn link(row: &MIB_IF_ROW2) -> Link {

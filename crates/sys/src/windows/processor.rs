@@ -1,5 +1,6 @@
 //! Times of the cores.
 
+use super::status::check_nt;
 use crate::Error;
 use linerate_units::Nanos;
 use std::mem;
@@ -56,9 +57,7 @@ pub fn core_times() -> Result<Vec<CoreTime>, Error> {
             &raw mut bytes,
         )
     };
-    if status < 0 {
-        return Err(Error::nt("NtQuerySystemInformation", "the cores", status));
-    }
+    check_nt("NtQuerySystemInformation", status)?;
     let count = bytes as usize / mem::size_of::<Performance>();
     Ok(cores.iter().take(count).map(CoreTime::of).collect())
 }

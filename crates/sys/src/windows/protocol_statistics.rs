@@ -1,7 +1,7 @@
 //! What IP, UDP and TCP have counted since the system was started (RFC 4293, RFC 4113, RFC 4022).
 
+use super::status::check;
 use crate::Error;
-use std::io;
 use windows_sys::Win32::NetworkManagement::IpHelper::{
     GetIpStatisticsEx, GetTcpStatisticsEx, GetUdpStatisticsEx, MIB_IPSTATS_LH, MIB_TCPSTATS_LH, MIB_UDPSTATS,
 };
@@ -57,11 +57,6 @@ pub fn protocol_statistics(v6: bool) -> Result<ProtocolStatistics, Error> {
         tcp_retransmits: tcp.dwRetransSegs,
         tcp_receive_errors: tcp.dwInErrs,
     })
-}
-
-fn check(call: &'static str, status: u32) -> Result<(), Error> {
-    let failed = || Error::new(call, "this system", io::Error::from_raw_os_error(status.cast_signed()));
-    if status == 0 { Ok(()) } else { Err(failed()) }
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! The system: version, memory, processor, and which start of which machine it is.
 
+use super::status::check_nt;
 use crate::Error;
 use std::io;
 use std::mem;
@@ -54,9 +55,7 @@ pub fn boot_id() -> Result<String, Error> {
             ptr::null_mut(),
         )
     };
-    if status < 0 {
-        return Err(Error::nt("NtQuerySystemInformation", "the time of the start", status));
-    }
+    check_nt("NtQuerySystemInformation", status)?;
     let machine = text(r"SOFTWARE\Microsoft\Cryptography", "MachineGuid")?;
     Ok(format!("{machine} {:x}", times[0]))
 }

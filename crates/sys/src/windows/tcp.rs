@@ -2,6 +2,7 @@
 
 use crate::Error;
 use crate::socket::{raw, wait_readable};
+pub use crate::tcp_info::Info;
 use std::cell::RefCell;
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -185,71 +186,6 @@ fn set_nonblocking(connection: &TcpStream, nonblocking: bool) -> io::Result<()> 
     // SAFETY: FIONBIO reads one u32 that outlives the call; the socket is borrowed.
     let result = unsafe { ioctlsocket(raw(connection.as_socket()), FIONBIO, &raw mut argument) };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
-}
-
-/// State of a connection by the names of `struct tcp_info` of Linux. Times are microseconds where not noted. Zero if Windows has no such
-/// figure.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Info {
-    pub state: u8,
-    pub ca_state: u8,
-    pub retransmits: u8,
-    pub probes: u8,
-    pub backoff: u8,
-    pub options: u8,
-    pub window_scales: u8,
-    pub limited_flags: u8,
-    pub rto: u32,
-    pub ato: u32,
-    pub snd_mss: u32,
-    pub rcv_mss: u32,
-    pub unacked: u32,
-    pub sacked: u32,
-    pub lost: u32,
-    pub retrans: u32,
-    pub fackets: u32,
-    pub last_data_sent: u32,
-    pub last_ack_sent: u32,
-    pub last_data_recv: u32,
-    pub last_ack_recv: u32,
-    pub pmtu: u32,
-    pub rcv_ssthresh: u32,
-    pub rtt: u32,
-    pub rttvar: u32,
-    pub snd_ssthresh: u32,
-    pub snd_cwnd: u32,
-    pub advmss: u32,
-    pub reordering: u32,
-    pub rcv_rtt: u32,
-    pub rcv_space: u32,
-    pub total_retrans: u32,
-    pub pacing_rate: u64,
-    pub max_pacing_rate: u64,
-    pub bytes_acked: u64,
-    pub bytes_received: u64,
-    pub segs_out: u32,
-    pub segs_in: u32,
-    pub notsent_bytes: u32,
-    pub min_rtt: u32,
-    pub data_segs_in: u32,
-    pub data_segs_out: u32,
-    pub delivery_rate: u64,
-    pub busy_time: u64,
-    pub rwnd_limited: u64,
-    pub sndbuf_limited: u64,
-    pub delivered: u32,
-    pub delivered_ce: u32,
-    pub bytes_sent: u64,
-    pub bytes_retrans: u64,
-    pub dsack_dups: u32,
-    pub reord_seen: u32,
-    pub rcv_ooopack: u32,
-    pub snd_wnd: u32,
-    pub rcv_wnd: u32,
-    pub rehash: u32,
-    pub total_rto: u16,
-    pub total_rto_recoveries: u16,
-    pub total_rto_time_ms: u32,
 }
 
 #[cfg(test)]

@@ -1,21 +1,11 @@
 //! Threads by the system's number, so that another thread can read what they cost.
 
 use crate::clock;
+pub use crate::engine_thread::EngineThread;
 use linerate_units::Nanos;
 use std::sync::Once;
 use windows_sys::Win32::Media::timeBeginPeriod;
 use windows_sys::Win32::System::Threading::GetCurrentThreadId;
-
-/// An engine thread.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct EngineThread {
-    /// Its name, as in `send 0`.
-    pub name: String,
-    /// The system's thread number.
-    pub tid: i32,
-    /// It sends data (or asks, in transactions); otherwise it receives (or answers).
-    pub sends: bool,
-}
 
 /// Returns the calling thread's number.
 pub fn current_tid() -> i32 {
