@@ -78,7 +78,7 @@ const HOUSE: &[CratePlace] = &[
 /// The only crate that may use `unsafe`.
 const MAY_BE_UNSAFE: &str = "linerate-sys";
 
-/// Crates that may tell operating systems apart. All others call `linerate-sys`.
+/// Crates that may distinguish operating systems. All others call `linerate-sys`.
 const KNOWS_SYSTEMS: &[&str] = &[
     "linerate-sys",
     "linerate-observe",

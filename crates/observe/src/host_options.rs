@@ -1,4 +1,4 @@
-//! What only the agent knows of its host.
+//! Properties of a host that only its agent knows.
 
 use linerate_model::{Duplex, HostName};
 use linerate_units::BitRate;

@@ -1,4 +1,4 @@
-//! What interfaces counted.
+//! Counters of interfaces.
 
 use crate::growth::growth;
 use linerate_model::InterfaceCounters;

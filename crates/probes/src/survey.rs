@@ -599,10 +599,11 @@ fn limit(state: &mut HopState) {
 /// Drops the samples without an answer from index `from` on. Returns their number.
 fn drop_unanswered(state: &mut HopState, from: usize) -> u64 {
     let before = state.sequences.len();
-    let (sequences, samples) = (&mut state.sequences, &mut state.hop.samples);
+    let sequences = &mut state.sequences;
+    let samples = &mut state.hop.samples;
     let all = sequences.drain(..).zip(samples.drain(..)).enumerate();
-    let kept: Vec<_> = all.filter(|(index, (_, sample))| *index < from || sample.delay.is_some()).collect();
-    for (_, (sequence, sample)) in kept {
+    let remaining: Vec<_> = all.filter(|(index, (_, sample))| *index < from || sample.delay.is_some()).collect();
+    for (_, (sequence, sample)) in remaining {
         sequences.push(sequence);
         samples.push(sample);
     }

@@ -22,7 +22,7 @@ pub struct Link {
     /// The kernel has seen its carrier: before that it drops what is sent (`IFF_RUNNING`, RFC 2863 section 3.1.14). A veth whose operational
     /// state is unknown does not run.
     pub running: bool,
-    /// How often its carrier came or went since it was made.
+    /// Number of times that its carrier came or went since it was made.
     pub carrier_changes: u32,
     /// It is the loopback interface.
     pub loopback: bool,

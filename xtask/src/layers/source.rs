@@ -46,7 +46,7 @@ const WORLD: &[&[&str]] = &[
 /// Modules of `std::os` that not every operating system has.
 const ONE_SYSTEM: &[&str] = &["fd", "linux", "unix", "windows"];
 
-/// Names in `cfg(...)` that tell operating systems apart.
+/// Names in `cfg(...)` that distinguish operating systems.
 const CONDITIONS: &[&str] = &["target_family", "target_os", "unix", "windows"];
 
 /// Reads one file.

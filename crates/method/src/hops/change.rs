@@ -8,7 +8,7 @@ use linerate_model::{DelayChange, Hop, HopRef};
 const ANSWERS: usize = 5;
 /// Values of the series at most.
 const MAX_VALUES: usize = 120;
-/// Smallest change that is told: a share of the level before, and nanoseconds.
+/// Smallest change that is reported: a share of the level before, and nanoseconds.
 const MIN_SHARE: f64 = 0.1;
 const MIN_CHANGE: f64 = 100_000.0;
 /// A hop has a change if its own level changed by at least this share of it.
@@ -26,7 +26,7 @@ pub(super) fn changes(run: &ProbedRun<'_>) -> Vec<DelayChange> {
     let levels: Vec<f64> = groups.iter().filter_map(|group| level(group.iter())).collect();
     let starts: Vec<u64> =
         change_points(&levels).iter().filter_map(|change| groups[change.at].first()).map(|(at, _)| *at).collect();
-    let mut found = Vec::new();
+    let mut changes = Vec::new();
     for (index, at) in starts.iter().enumerate() {
         let from = if index == 0 { 0 } else { starts[index - 1] };
         let until = starts.get(index + 1).copied().unwrap_or(u64::MAX);
@@ -37,21 +37,21 @@ pub(super) fn changes(run: &ProbedRun<'_>) -> Vec<DelayChange> {
             continue;
         }
         let has_it = |hop: &Hop| step(&answers(hop)).map(|[before, after]| (after - before) / change >= OF_HOP);
-        found.push(DelayChange {
+        changes.push(DelayChange {
             at: nanos(*at as f64),
             before: nanos(before),
             after: nanos(after),
             first_hop: first_with(hops, has_it),
         });
     }
-    found
+    changes
 }
 
-/// Returns the first hop from which on all hops have it. `None` if the hop before it cannot tell.
+/// Returns the first hop from which on all hops have it. `None` if it is not known whether the hop before has it.
 fn first_with(hops: &[Hop], has_it: impl Fn(&Hop) -> Option<bool>) -> Option<HopRef> {
-    let told: Vec<Option<bool>> = hops.iter().map(has_it).collect();
-    let first = told.iter().rposition(|has_it| *has_it != Some(true)).map_or(0, |last| last + 1);
-    let is_known = first == 0 || told[first - 1] == Some(false);
+    let changed: Vec<Option<bool>> = hops.iter().map(has_it).collect();
+    let first = changed.iter().rposition(|has_it| *has_it != Some(true)).map_or(0, |last| last + 1);
+    let is_known = first == 0 || changed[first - 1] == Some(false);
     let hop = hops.get(first).filter(|_| is_known)?;
     Some(HopRef { ttl: hop.ttl, address: hop.addresses.first().map(|known| known.address) })
 }

@@ -46,7 +46,7 @@ pub struct DelayChange {
     pub before: Nanos,
     /// Median after, up to the next change.
     pub after: Nanos,
-    /// First hop with the change, as all hops after it have. `None` if the hops do not tell.
+    /// First hop with the change, as all hops after it have. `None` if the hops do not show it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_hop: Option<HopRef>,
 }

@@ -15,7 +15,7 @@ pub(crate) fn cores(text: &str) -> CoreTimes {
     CoreTimes::new(text.lines().take_while(|line| line.starts_with("cpu")).filter_map(core).collect())
 }
 
-/// Reads one `cpuN` line; none for the line of all cores together.
+/// Reads one `cpuN` line. Returns `None` for the line of all cores together.
 fn core(line: &str) -> Option<CoreUse> {
     let mut fields = line.strip_prefix("cpu")?.split_ascii_whitespace();
     if line.starts_with("cpu ") {

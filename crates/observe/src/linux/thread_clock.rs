@@ -6,17 +6,17 @@ use linerate_units::Nanos;
 use nix::time::{ClockId, clock_gettime};
 use std::fs;
 
-/// CPU time so far of a thread of this process; none if it has ended.
+/// Returns the CPU time so far of a thread of this process. `None` if it has ended.
 pub(crate) fn cpu_of(tid: i32) -> Option<Nanos> {
     time(cpu_clock(tid))
 }
 
-/// CPU time so far of this process.
+/// Returns the CPU time so far of this process.
 pub(crate) fn process_cpu() -> Option<Nanos> {
     time(ClockId::CLOCK_PROCESS_CPUTIME_ID)
 }
 
-/// Time that a thread waited for a core so far; none if it has ended, or the kernel does not tell.
+/// Returns the time that a thread waited for a core so far. `None` if it has ended, or the kernel does not count it.
 pub(crate) fn waited(tid: i32) -> Option<Nanos> {
     let counts = fs::read_to_string(format!("/proc/self/task/{tid}/schedstat")).ok()?;
     queued(&counts)

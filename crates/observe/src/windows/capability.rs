@@ -1,11 +1,11 @@
-//! What works here, and what the system does not tell.
+//! Capabilities of a Windows host.
 
 use linerate_model::Capability;
 use linerate_sys::processor::core_times;
 use linerate_sys::protocol_statistics::protocol_statistics;
 use std::net::UdpSocket;
 
-/// What only Linux tells or does: name, purpose.
+/// Capabilities of Linux only: name, purpose.
 const NOT_HERE: [(&str, &str); 8] = [
     ("queue-counters", "drops in the host's own queues"),
     ("pressure-information", "stall times of CPU, storage and memory"),

@@ -1,4 +1,4 @@
-//! What a host has counted since it was started: for those who take differences of it at times of their own choosing.
+//! Counters of a host since it was started.
 
 use crate::sources::Sources;
 use crate::{ObserveError, interface_counters};

@@ -1,4 +1,4 @@
-//! What a host is.
+//! Description of a host.
 
 use crate::sources::Sources;
 use crate::{HostOptions, ObserveError, capabilities};
@@ -11,7 +11,8 @@ use std::collections::BTreeMap;
 /// Describes this host.
 pub fn host(options: &HostOptions) -> Result<Host, ObserveError> {
     let mut route = Route::open()?;
-    let (links, addresses) = (route.links()?, route.addresses()?);
+    let links = route.links()?;
+    let addresses = route.addresses()?;
     Ok(Host {
         name: options.name.clone(),
         version: options.version.clone(),

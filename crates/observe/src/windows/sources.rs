@@ -1,4 +1,4 @@
-//! Where counters are read.
+//! Sources of counters.
 
 use crate::cores::CoreTimes;
 use crate::protocols::ProtocolTotals;

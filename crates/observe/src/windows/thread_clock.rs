@@ -3,17 +3,17 @@
 use linerate_sys::cpu_time;
 use linerate_units::Nanos;
 
-/// CPU time so far of a thread of this process; none if it has ended.
+/// Returns the CPU time so far of a thread of this process. `None` if it has ended.
 pub(crate) fn cpu_of(tid: i32) -> Option<Nanos> {
     cpu_time::of_thread(tid)
 }
 
-/// CPU time so far of this process.
+/// Returns the CPU time so far of this process.
 pub(crate) fn process_cpu() -> Option<Nanos> {
     cpu_time::of_process()
 }
 
-/// Time that a thread waited for a core so far.
+/// Returns `None`: how long a thread waited for a core is not known.
 pub(crate) fn waited(_: i32) -> Option<Nanos> {
     None
 }

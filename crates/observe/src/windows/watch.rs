@@ -13,7 +13,7 @@ use std::time::Instant;
 
 /// A watch over this process's engine threads and this machine.
 ///
-/// What the system does not tell leaves its part of the observation empty; [`crate::capabilities`] names it.
+/// Parts of the observation that the system does not count are empty; [`crate::capabilities`] names them.
 pub struct Watch {
     threads: Vec<EngineThread>,
     sources: Sources,
@@ -39,7 +39,7 @@ impl Watch {
         }
     }
 
-    /// The same: disks are not known here.
+    /// Opens the window as [`Watch::open`] does. Disks are not known here.
     pub fn with_disks(threads: &[EngineThread], _: &[u64]) -> Self {
         Self::open(threads)
     }
@@ -52,7 +52,8 @@ impl Watch {
 
     /// Ends the counters (call it once stragglers have arrived) and says what was seen.
     pub fn finish(mut self) -> Observation {
-        let (links, protocols) = (self.sources.links(), ProtocolTotals::read());
+        let links = self.sources.links();
+        let protocols = ProtocolTotals::read();
         let cpu = self.cpu_closed.take().unwrap_or_else(|| CpuSample::take(&self.threads, &mut self.sources));
         let before = &self.cpu_opened;
         let window = cpu.at.saturating_duration_since(before.at).as_nanos();
@@ -79,7 +80,7 @@ impl Watch {
     }
 }
 
-/// What belongs to the measured window alone.
+/// CPU times, which belong to the measured window alone.
 struct CpuSample {
     at: Instant,
     threads: ThreadTimes,

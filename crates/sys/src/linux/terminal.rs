@@ -13,7 +13,7 @@ use std::time::Duration;
 pub struct TerminalSettings(Termios);
 
 impl TerminalSettings {
-    /// The settings of now; none where standard input is no terminal.
+    /// Reads the present settings. Returns `None` if standard input is no terminal.
     pub fn keep() -> Option<Self> {
         tcgetattr(io::stdin()).ok().map(Self)
     }

@@ -27,7 +27,7 @@ impl Route {
     /// All interfaces with their counters.
     ///
     /// # Errors
-    /// The system does not tell.
+    /// The call fails.
     pub fn links(&mut self) -> Result<Vec<Link>, Error> {
         let mut table: *mut MIB_IF_TABLE2 = ptr::null_mut();
         // SAFETY: the system writes a pointer into a live variable.
@@ -45,7 +45,7 @@ impl Route {
     /// All addresses.
     ///
     /// # Errors
-    /// The system does not tell.
+    /// The call fails.
     pub fn addresses(&mut self) -> Result<Vec<Address>, Error> {
         let mut table: *mut MIB_UNICASTIPADDRESS_TABLE = ptr::null_mut();
         // SAFETY: the system writes a pointer into a live variable.
@@ -72,7 +72,7 @@ impl Route {
     /// route.
     ///
     /// # Errors
-    /// The system does not tell.
+    /// The call fails.
     pub fn outgoing(&mut self, destination: IpAddr) -> Result<Option<u32>, Error> {
         const ERROR_NETWORK_UNREACHABLE: u32 = 1231;
         const ERROR_NOT_FOUND: u32 = 1168;

@@ -43,7 +43,7 @@ struct Performance {
 /// Reads the times of the cores in the processor group of the calling thread, in the order of their numbers.
 ///
 /// # Errors
-/// The system does not tell.
+/// The call fails.
 pub fn core_times() -> Result<Vec<CoreTime>, Error> {
     let mut cores = [Performance::default(); MAX_CORES];
     let mut bytes = 0;

@@ -35,7 +35,7 @@ pub struct ProtocolStatistics {
 /// Reads the counters of IPv4, or with `v6` those of IPv6.
 ///
 /// # Errors
-/// The system does not tell.
+/// The call fails.
 pub fn protocol_statistics(v6: bool) -> Result<ProtocolStatistics, Error> {
     let family = u32::from(if v6 { AF_INET6 } else { AF_INET });
     let (mut ip, mut udp, mut tcp) = (MIB_IPSTATS_LH::default(), MIB_UDPSTATS::default(), MIB_TCPSTATS_LH::default());

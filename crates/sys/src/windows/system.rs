@@ -25,7 +25,7 @@ pub fn version() -> String {
 /// Returns the size of main memory in bytes.
 ///
 /// # Errors
-/// The system does not tell.
+/// The call fails.
 pub fn memory_bytes() -> Result<u64, Error> {
     let mut status = MEMORYSTATUSEX { dwLength: mem::size_of::<MEMORYSTATUSEX>() as u32, ..Default::default() };
     // SAFETY: the structure is live and has its length.
@@ -33,16 +33,16 @@ pub fn memory_bytes() -> Result<u64, Error> {
     if told == 0 { Err(Error::last("GlobalMemoryStatusEx", "main memory")) } else { Ok(status.ullTotalPhys) }
 }
 
-/// Returns the name of the processor. `None` if the system does not tell.
+/// Returns the name of the processor. `None` if it is not known.
 pub fn processor() -> Option<String> {
     text(r"HARDWARE\DESCRIPTION\System\CentralProcessor\0", "ProcessorNameString").ok()
 }
 
-/// Returns what tells this start of this machine from all others: the machine's identifier, which copies of a virtual machine share, and when
-/// it was started.
+/// Returns an identifier of this start of this machine: the machine's identifier, which copies of a virtual machine share, and the time of
+/// the start.
 ///
 /// # Errors
-/// The system does not tell.
+/// The call fails.
 pub fn boot_id() -> Result<String, Error> {
     // SYSTEM_TIMEOFDAY_INFORMATION of winternl.h: the time of the start comes first.
     let mut times = [0_i64; 6];

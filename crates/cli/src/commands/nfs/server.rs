@@ -39,14 +39,14 @@ impl Server {
 
     /// The server called `name`, and one of its exports.
     pub(in crate::commands) fn at(&self, name: &str, export: String, ip: IpVersion) -> Result<NfsServer, String> {
-        let own = nfs_ids();
+        let ids = nfs_ids();
         Ok(NfsServer {
             address: resolve(name, ip)?,
             export,
             nfs_port: self.nfs_port,
             mount_port: self.mount_port,
-            uid: self.uid.or(own.map(|ids| ids.user)).unwrap_or_default(),
-            gid: self.gid.or(own.map(|ids| ids.group)).unwrap_or_default(),
+            uid: self.uid.or(ids.map(|ids| ids.user)).unwrap_or_default(),
+            gid: self.gid.or(ids.map(|ids| ids.group)).unwrap_or_default(),
         })
     }
 }
