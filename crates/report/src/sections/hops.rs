@@ -213,7 +213,8 @@ fn heat_maps(lang: Language, result: &Measurement, attempt: &TrialResult) -> Vec
 fn heat_map(lang: Language, figures: &WayFigures, probed: &ProbedWay) -> Option<Chart> {
     let last = probed.hops.iter().flat_map(|hop| &hop.samples).map(|sample| sample.at.get()).max()?;
     let interval = last / INTERVALS as u64 + 1;
-    let columns: Vec<String> = (0..INTERVALS as u64).map(|index| nanos((index * interval).max(1))).collect();
+    let starts = (1..INTERVALS as u64).map(|index| nanos(index * interval));
+    let columns: Vec<String> = std::iter::once("0 s".to_owned()).chain(starts).collect();
     let mut rows = Vec::new();
     let mut values = Vec::new();
     for hop in probed.hops.iter().filter(|hop| !hop.addresses.is_empty()) {
