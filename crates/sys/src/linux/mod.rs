@@ -33,6 +33,7 @@ pub mod process;
 pub mod seccomp;
 pub mod shaping;
 pub mod socket;
+pub mod system;
 pub mod tcp;
 pub mod terminal;
 pub mod thread;
