@@ -8,6 +8,7 @@ pub mod error;
 pub mod interface;
 #[cfg(target_os = "linux")]
 mod linux;
+mod process_time;
 mod tcp_info;
 #[cfg(windows)]
 mod windows;

@@ -17,3 +17,4 @@ pub mod system;
 pub mod tcp;
 pub mod terminal;
 pub mod thread;
+pub mod udp;
