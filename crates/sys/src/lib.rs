@@ -8,6 +8,7 @@ pub mod error;
 pub mod interface;
 #[cfg(target_os = "linux")]
 mod linux;
+mod nfs_ids;
 mod process_time;
 mod tcp_info;
 #[cfg(windows)]

@@ -1,14 +1,22 @@
 //! Windows.
 
+mod acl;
 pub mod affinity;
+pub mod byte_lock;
 pub mod clock;
 pub mod cpu_time;
 pub mod descriptors;
 pub mod epoll;
 pub mod event;
+pub mod file_identity;
+pub mod file_system;
 pub mod handle;
+pub mod inherited;
+pub mod interrupt;
 pub mod memory;
 pub mod netlink;
+pub mod private;
+pub mod process;
 pub mod processor;
 pub mod protocol_statistics;
 pub mod socket;
@@ -18,3 +26,5 @@ pub mod tcp;
 pub mod terminal;
 pub mod thread;
 pub mod udp;
+pub mod user;
+mod wide;
