@@ -8,6 +8,7 @@ pub mod cgroup;
 pub mod clock;
 pub mod datagram_details;
 pub mod descriptors;
+pub mod echo_requests;
 pub mod epoll;
 pub mod error_queue;
 pub mod ethtool;
