@@ -10,6 +10,7 @@ pub mod error;
 pub mod interface;
 #[cfg(target_os = "linux")]
 mod linux;
+mod process_time;
 mod queued_error;
 mod tcp_info;
 #[cfg(windows)]

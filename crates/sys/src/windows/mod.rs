@@ -21,3 +21,4 @@ pub mod system;
 pub mod tcp;
 pub mod terminal;
 pub mod thread;
+pub mod udp;
