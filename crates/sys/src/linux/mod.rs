@@ -9,6 +9,7 @@ pub mod clock;
 pub mod cpu_time;
 pub mod datagram_details;
 pub mod descriptors;
+pub mod echo_requests;
 pub mod epoll;
 pub mod error_queue;
 pub mod ethtool;

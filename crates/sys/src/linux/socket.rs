@@ -10,7 +10,9 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsRawFd, BorrowedFd};
 
 /// Further error numbers of ICMP messages (`icmp_err_convert` in net/ipv4/icmp.c).
-pub use libc::{EACCES, EHOSTDOWN, EHOSTUNREACH, ENETUNREACH, ENONET, ENOPROTOOPT, EOPNOTSUPP, EPROTO};
+pub use libc::{
+    EACCES, ECONNRESET, EHOSTDOWN, EHOSTUNREACH, ENETRESET, ENETUNREACH, ENONET, ENOPROTOOPT, EOPNOTSUPP, EPROTO,
+};
 /// Error numbers that senders tell apart and `io::ErrorKind` does not name.
 pub use libc::{ECONNREFUSED, EINPROGRESS, EIO, EMFILE, EMSGSIZE, ENFILE, ENOBUFS, ENOMEM};
 

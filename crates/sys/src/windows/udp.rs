@@ -2,6 +2,7 @@
 //!
 //! Winsock has no call for several datagrams: a batch is a call for each buffer.
 
+use super::message::{self, Control};
 use crate::Error;
 use crate::socket::{raw, wait_readable, write_option};
 use std::io;
@@ -9,12 +10,10 @@ use std::mem;
 use std::net::UdpSocket;
 use std::os::windows::io::AsSocket as _;
 use std::ptr;
-use std::sync::OnceLock;
 use windows_sys::Win32::Networking::WinSock::{
-    CMSGHDR, IP_RECVTOS, IP_TOS, IPPROTO_IP, IPPROTO_IPV6, IPPROTO_UDP, IPV6_RECVTCLASS, IPV6_TCLASS, LPFN_WSARECVMSG,
-    MSG_TRUNC, SIO_GET_EXTENSION_FUNCTION_POINTER, SIO_UDP_CONNRESET, UDP_COALESCED_INFO as COALESCED_INFO,
-    UDP_RECV_MAX_COALESCED_SIZE, UDP_SEND_MSG_SIZE, WSABUF, WSAECONNRESET, WSAEMSGSIZE, WSAID_WSARECVMSG, WSAIoctl,
-    WSAMSG, send,
+    IP_RECVTOS, IP_TOS, IPPROTO_IP, IPPROTO_IPV6, IPPROTO_UDP, IPV6_RECVTCLASS, IPV6_TCLASS, SIO_UDP_CONNRESET,
+    UDP_COALESCED_INFO as COALESCED_INFO, UDP_RECV_MAX_COALESCED_SIZE, UDP_SEND_MSG_SIZE, WSAECONNRESET, WSAEMSGSIZE,
+    WSAIoctl, send,
 };
 
 const UDP_COALESCED_INFO: i32 = COALESCED_INFO as i32;
@@ -192,10 +191,6 @@ struct Ancillary {
     traffic_class: Option<u8>,
 }
 
-/// Room for the ancillary data of a buffer, aligned as the system demands. Wine sends messages that nobody asked for.
-#[repr(C, align(8))]
-struct Control([u8; 256]);
-
 /// One buffer as it arrived.
 #[derive(Debug, Clone, Copy)]
 pub struct Arrived<'a> {
@@ -252,94 +247,24 @@ impl Incoming {
     }
 }
 
-/// Receives one buffer with its ancillary data (WSARecvMsg).
+/// Receives one buffer with its ancillary data.
 fn receive_message(socket: &UdpSocket, buffer: &mut [u8]) -> io::Result<Taken> {
-    let receive = receive_call(socket)?.expect("the system returned a function");
-    let mut control = Control([0; 256]);
-    let mut piece = WSABUF { len: buffer.len() as u32, buf: buffer.as_mut_ptr() };
-    let mut message = WSAMSG {
-        name: ptr::null_mut(),
-        namelen: 0,
-        lpBuffers: &raw mut piece,
-        dwBufferCount: 1,
-        Control: WSABUF { len: control.0.len() as u32, buf: control.0.as_mut_ptr() },
-        dwFlags: 0,
-    };
-    let mut length = 0;
-    // SAFETY: the message points to a live buffer and to live control data of the lengths given; without an overlapped structure the call
-    // has ended when it returns.
-    let result = unsafe { receive(raw(socket.as_socket()), &raw mut message, &raw mut length, ptr::null_mut(), None) };
-    let truncated = if result == 0 {
-        message.dwFlags & MSG_TRUNC != 0
-    } else {
-        let error = io::Error::last_os_error();
-        if error.raw_os_error() != Some(WSAEMSGSIZE) {
-            return Err(error);
-        }
-        true
-    };
-    let length = if truncated { buffer.len() } else { length as usize };
-    let ancillary = read_control(&control.0[..(message.Control.len as usize).min(control.0.len())]);
-    Ok(Taken { length, truncated, ancillary })
+    let mut control = Control::new();
+    let message = message::receive(socket.as_socket(), buffer, &mut control)?;
+    Ok(Taken { length: message.length, truncated: message.truncated, ancillary: read_control(&control) })
 }
 
-/// Returns WSARecvMsg, which the system hands out by a call. It is the same for all UDP sockets of a provider.
-fn receive_call(socket: &UdpSocket) -> io::Result<LPFN_WSARECVMSG> {
-    static CALL: OnceLock<LPFN_WSARECVMSG> = OnceLock::new();
-    if let Some(call) = CALL.get() {
-        return Ok(*call);
-    }
-    let id = WSAID_WSARECVMSG;
-    let mut call: LPFN_WSARECVMSG = None;
-    let mut returned = 0;
-    // SAFETY: the call reads one GUID and writes one function pointer, whose type is that of the GUID; both outlive it.
-    let result = unsafe {
-        WSAIoctl(
-            raw(socket.as_socket()),
-            SIO_GET_EXTENSION_FUNCTION_POINTER,
-            (&raw const id).cast(),
-            mem::size_of_val(&id) as u32,
-            (&raw mut call).cast(),
-            mem::size_of::<LPFN_WSARECVMSG>() as u32,
-            &raw mut returned,
-            ptr::null_mut(),
-            None,
-        )
-    };
-    if result != 0 {
-        return Err(io::Error::last_os_error());
-    }
-    if call.is_none() {
-        return Err(io::ErrorKind::Unsupported.into());
-    }
-    Ok(*CALL.get_or_init(|| call))
-}
-
-/// Reads the messages of ancillary data. Their headers and their ends are aligned to the size of a pointer (WSA_CMSG_NXTHDR).
-fn read_control(bytes: &[u8]) -> Ancillary {
-    const HEADER: usize = mem::size_of::<CMSGHDR>();
+fn read_control(control: &Control) -> Ancillary {
     let mut ancillary = Ancillary::default();
-    let mut rest = bytes;
-    while rest.len() >= HEADER {
-        let word = |at: usize| {
-            rest.get(at..at + 4).map_or(0, |bytes| i32::from_ne_bytes(bytes.try_into().expect("four bytes")))
-        };
-        let length_at = mem::offset_of!(CMSGHDR, cmsg_len);
-        let length_bytes =
-            rest[length_at..length_at + mem::size_of::<usize>()].try_into().expect("the size of a pointer");
-        let length = usize::from_ne_bytes(length_bytes);
-        if length < HEADER {
-            break;
-        }
-        match (word(mem::offset_of!(CMSGHDR, cmsg_level)), word(mem::offset_of!(CMSGHDR, cmsg_type))) {
+    for (level, kind, data) in control.messages() {
+        let Some(word) = data.first_chunk().map(|bytes| i32::from_ne_bytes(*bytes)) else { continue };
+        match (level, kind) {
             (IPPROTO_UDP, UDP_COALESCED_INFO) => {
-                ancillary.joined = usize::try_from(word(HEADER)).ok().filter(|bytes| *bytes > 0);
+                ancillary.joined = usize::try_from(word).ok().filter(|bytes| *bytes > 0);
             }
-            (IPPROTO_IP, IP_TOS) | (IPPROTO_IPV6, IPV6_TCLASS) => ancillary.traffic_class = Some(word(HEADER) as u8),
+            (IPPROTO_IP, IP_TOS) | (IPPROTO_IPV6, IPV6_TCLASS) => ancillary.traffic_class = Some(word as u8),
             _ => (),
         }
-        let next = length.next_multiple_of(mem::align_of::<CMSGHDR>());
-        rest = rest.get(next..).unwrap_or_default();
     }
     ancillary
 }
@@ -373,27 +298,18 @@ mod tests {
         (a, b)
     }
 
-    fn message(level: i32, kind: i32, value: i32) -> Vec<u8> {
-        let mut bytes = (mem::size_of::<CMSGHDR>() + 4).to_ne_bytes().to_vec();
-        bytes.extend(level.to_ne_bytes());
-        bytes.extend(kind.to_ne_bytes());
-        bytes.extend(value.to_ne_bytes());
-        bytes.resize(bytes.len().next_multiple_of(mem::align_of::<CMSGHDR>()), 0);
-        bytes
-    }
-
     #[test]
     fn sizes_of_joined_datagrams_and_classes_are_read() {
-        let mut bytes = message(99, 99, 7);
-        bytes.extend(message(IPPROTO_UDP, UDP_COALESCED_INFO, 1_448));
-        bytes.extend(message(IPPROTO_IPV6, IPV6_TCLASS, 0xb8));
-        assert_eq!(read_control(&bytes), Ancillary { joined: Some(1_448), traffic_class: Some(0xb8) });
-        assert_eq!(read_control(&message(IPPROTO_UDP, UDP_COALESCED_INFO, 0)), Ancillary::default());
-        for length in 0..bytes.len() {
-            read_control(&bytes[..length]);
-        }
-        read_control(&[0; 64]);
-        read_control(&[0xff; 64]);
+        let read = |messages: &[(i32, i32, i32)]| {
+            let mut control = Control::new();
+            for (level, kind, value) in messages {
+                control.push(*level, *kind, &value.to_ne_bytes());
+            }
+            read_control(&control)
+        };
+        let messages = [(99, 99, 7), (IPPROTO_UDP, UDP_COALESCED_INFO, 1_448), (IPPROTO_IPV6, IPV6_TCLASS, 0xb8)];
+        assert_eq!(read(&messages), Ancillary { joined: Some(1_448), traffic_class: Some(0xb8) });
+        assert_eq!(read(&[(IPPROTO_UDP, UDP_COALESCED_INFO, 0)]), Ancillary::default());
     }
 
     #[test]
