@@ -8,7 +8,6 @@ use crate::StoreError;
 use crate::location::beside;
 use linerate_model::RecordId;
 use linerate_sys::byte_lock::{ByteLock, has_no_locks};
-use linerate_sys::system;
 use rusqlite::{Connection, OptionalExtension as _, Row};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -22,7 +21,7 @@ const SILENCE: Duration = Duration::from_secs(30 * 60);
 pub(crate) struct Locks {
     store: PathBuf,
     file: PathBuf,
-    /// Identifier of this start of the machine; empty if it cannot be read.
+    /// Start of this machine; empty if it is not known.
     pub(crate) boot: String,
 }
 
@@ -38,7 +37,8 @@ pub(crate) struct Sign {
 impl Locks {
     /// Prepares the locks of the store at `path`.
     pub(crate) fn of(path: &Path) -> Self {
-        Self { store: path.to_owned(), file: beside(path, "-live"), boot: system::boot_id().unwrap_or_default() }
+        let boot = linerate_sys::system::boot_id().unwrap_or_default();
+        Self { store: path.to_owned(), file: beside(path, "-live"), boot }
     }
 
     /// Locks run `number`. Returns `None` if the file system has no locks, and the error `held` if another program
@@ -111,7 +111,7 @@ mod tests {
     fn without_locks_boot_and_silence_decide() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let locks = Locks::of(&folder.path().join("results.db"));
-        assert!(!locks.boot.is_empty());
+        assert_eq!(locks.boot.len(), 36, "{}", locks.boot);
         let half_an_hour = SILENCE.as_nanos() as i64;
         let alive = |boot: &str, ago: i64| {
             let changed_unix_ns = now_unix_ns().saturating_add_signed(-ago);

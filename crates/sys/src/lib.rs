@@ -3,12 +3,16 @@
 //! Each operating system has a folder. What leaves it is safe, owned and small, and has the same names on each. Each error names the
 //! call and the object. It holds no policy.
 
+mod datagram;
+mod echo_answer;
 mod engine_thread;
 pub mod error;
 pub mod interface;
 #[cfg(target_os = "linux")]
 mod linux;
 mod nfs_ids;
+mod process_time;
+mod queued_error;
 mod tcp_info;
 #[cfg(windows)]
 mod windows;

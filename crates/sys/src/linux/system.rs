@@ -1,22 +1,21 @@
-//! This machine.
+//! The system: its name, and which start of which machine it is.
 
 use crate::Error;
 use std::fs;
+use std::io;
 
-/// Returns an identifier of this start of this machine.
-///
-/// # Errors
-/// The kernel does not show it, as in some containers.
-pub fn boot_id() -> Result<String, Error> {
-    let path = "/proc/sys/kernel/random/boot_id";
-    let text = fs::read_to_string(path).map_err(|error| Error::new("read", path, error))?;
-    Ok(text.trim().to_owned())
+/// Returns the name of this host. `None` if it has none.
+pub fn host_name() -> Option<String> {
+    let name = nix::unistd::gethostname().ok()?.into_string().ok()?;
+    (!name.is_empty() && name != "(none)").then_some(name)
 }
 
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn boot_has_one_identifier() {
-        assert_eq!(super::boot_id().expect("an identifier").len(), 36);
-    }
+/// Returns an identifier of this start of this machine (random(4)).
+///
+/// # Errors
+/// /proc cannot be read.
+pub fn boot_id() -> Result<String, Error> {
+    const FILE: &str = "/proc/sys/kernel/random/boot_id";
+    let id = fs::read_to_string(FILE).map_err(|error: io::Error| Error::new("read", FILE, error))?;
+    Ok(id.trim().to_owned())
 }
