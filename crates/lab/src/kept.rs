@@ -191,5 +191,5 @@ fn check_directory() -> Result<(), LabError> {
 
 /// Returns the identifier of this boot; empty, and always the same, if the kernel has none.
 fn boot_id() -> String {
-    fs::read_to_string("/proc/sys/kernel/random/boot_id").map(|id| id.trim().to_owned()).unwrap_or_default()
+    linerate_sys::system::boot_id().unwrap_or_default()
 }

@@ -1,8 +1,8 @@
 //! Learning frames: before a trial each port announces its addresses, so that a switch need not flood the first test
 //! frames (RFC 2544 section 23, RFC 2889 section 5).
 
-use crate::headers::link_header;
-use crate::plan::Plan;
+use crate::linux::headers::link_header;
+use crate::linux::plan::Plan;
 use linerate_model::Mac;
 use linerate_sys::Error;
 use linerate_sys::packet::PacketSocket;

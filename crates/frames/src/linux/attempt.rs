@@ -1,9 +1,9 @@
 //! An attempt at a trial, by XDP or by packet sockets.
 
 use crate::FrameError;
-use crate::carrier::Carrier;
-use crate::plan::Plan;
-use crate::progress::Progress;
+use crate::linux::carrier::Carrier;
+use crate::linux::plan::Plan;
+use crate::linux::progress::Progress;
 use linerate_engine::{Conductor, Stopped, Work};
 use linerate_model::{Caveat, FrameEngine, FrameStreamPart, Ready};
 use linerate_sys::{Error, clock};

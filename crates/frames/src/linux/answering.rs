@@ -4,9 +4,9 @@
 //! Each port has a thread, on a packet socket that receives only such requests. Frames with VLAN tags are ignored.
 
 use crate::FrameError;
-use crate::headers::find_signature;
-use crate::neighbours::{Hosts, Link};
-use crate::plan::Plan;
+use crate::linux::headers::find_signature;
+use crate::linux::neighbours::{Hosts, Link};
+use crate::linux::plan::Plan;
 use linerate_model::SimulatedHosts;
 use linerate_sys::netlink::Route;
 use linerate_sys::packet::{ALL_PROTOCOLS, Incoming, PacketSocket};

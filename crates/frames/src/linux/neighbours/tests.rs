@@ -1,7 +1,7 @@
 //! Requests built by another implementation, and answers read by it.
 
 use super::*;
-use crate::mutated::mutated;
+use crate::linux::mutated::mutated;
 use etherparse::{PacketBuilder, SlicedPacket, TransportSlice};
 
 const ASKER: Mac = Mac([2, 0, 0, 0, 0, 0xaa]);

@@ -1,7 +1,8 @@
 //! The engine of raw frames: the demand of a session on its host, and its run.
 
-use crate::plan::{self, Plan};
-use crate::{FrameError, trial, xdp};
+use super::{trial, xdp};
+use crate::FrameError;
+use crate::linux::plan::{self, Plan};
 use linerate_engine::{Conductor, Counted, Demand, Engine, EngineError, EngineFailure, FailedBy, Needs, WorkError};
 use linerate_model::{
     Assignment, Endpoints, FramePartCounts, FrameStream, FramesTask, Power, Role, RoleCounts, RoleKind, Task,

@@ -1,7 +1,7 @@
 //! Positions of the fields of a frame: one parser for signatures, checksums and varying fields. bpf/receive.bpf.c finds
 //! the signature in the same way.
 
-use crate::signature::{BYTES, sum};
+use crate::linux::signature::{BYTES, sum};
 use linerate_model::VaryField;
 
 pub(crate) const IPV4: u16 = 0x0800;

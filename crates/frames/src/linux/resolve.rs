@@ -2,9 +2,9 @@
 //! address that the kernel need not have.
 
 use crate::FrameError;
-use crate::headers::{link_header, octets};
-use crate::port::usable;
-use crate::signature::sum;
+use crate::linux::headers::{link_header, octets};
+use crate::linux::port::usable;
+use crate::linux::signature::sum;
 use linerate_model::Mac;
 use linerate_sys::netlink::Route;
 use linerate_sys::packet::{ALL_PROTOCOLS, Incoming, PacketSocket};

@@ -1,7 +1,7 @@
 //! Ports that a trial can use.
 
 use crate::FrameError;
-use crate::meets::meets;
+use crate::linux::meets::meets;
 use linerate_model::{Mac, PortInfo};
 use linerate_sys::interface::Link;
 use linerate_sys::netlink::Route;

@@ -1,7 +1,7 @@
 //! Frames built from their headers, and the signature of a received frame.
 
-use crate::layout::{ICMP, ICMPV6, IPV4, IPV6, Layout, OUTER_VLAN, TCP, UDP, VLAN};
-use crate::signature::{BYTES, Signature, sum};
+use crate::linux::layout::{ICMP, ICMPV6, IPV4, IPV6, Layout, OUTER_VLAN, TCP, UDP, VLAN};
+use crate::linux::signature::{BYTES, Signature, sum};
 use linerate_model::{FrameHeaders, FramePayload};
 use std::net::IpAddr;
 
@@ -132,7 +132,7 @@ pub(crate) fn octets(address: IpAddr) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mutated::mutated;
+    use crate::linux::mutated::mutated;
     use etherparse::{SlicedPacket, TransportSlice};
     use linerate_model::Mac;
 

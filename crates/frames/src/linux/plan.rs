@@ -1,11 +1,11 @@
 //! The plan of a trial: its ports, its frames and its times.
 
 use crate::FrameError;
-use crate::headers::frame;
-use crate::layout::Layout;
-use crate::port::{mac, usable};
-use crate::signature::{BYTES, Signature};
-use crate::vary::Change;
+use crate::linux::headers::frame;
+use crate::linux::layout::Layout;
+use crate::linux::port::{mac, usable};
+use crate::linux::signature::{BYTES, Signature};
+use crate::linux::vary::Change;
 use linerate_model::{FrameStream, FramesTask, MOST_VARIED, Mac, MacRule, RawFrame, SimulatedHosts};
 use linerate_sys::netlink::Route;
 use linerate_units::Nanos;

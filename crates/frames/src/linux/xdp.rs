@@ -2,10 +2,10 @@
 
 use crate::FrameError;
 use crate::FrameError::NoXdp;
-use crate::attempt::{Attempt, Counts, FCS, LEAD, LOOK};
-use crate::plan::{Plan, deal};
-use crate::progress::{KernelCounts, PortCounts};
-use crate::taken::VirtualLinks;
+use crate::linux::attempt::{Attempt, Counts, FCS, LEAD, LOOK};
+use crate::linux::plan::{Plan, deal};
+use crate::linux::progress::{KernelCounts, PortCounts};
+use crate::linux::taken::VirtualLinks;
 use linerate_engine::Stopped;
 use linerate_model::{
     Caveat, CaveatKind, FrameEngine, FrameStream, FrameStreamPart, FramesArrived, FramesSent, message,
@@ -20,8 +20,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread;
 
-static TRANSMIT: &[u8] = include_bytes_aligned!("../bpf/transmit.bpf.o");
-static RECEIVE: &[u8] = include_bytes_aligned!("../bpf/receive.bpf.o");
+static TRANSMIT: &[u8] = include_bytes_aligned!("../../bpf/transmit.bpf.o");
+static RECEIVE: &[u8] = include_bytes_aligned!("../../bpf/receive.bpf.o");
 
 /// Largest frame. The kernel refuses live frames that do not fit a page together with its own data.
 const LARGEST: u32 = 3400;

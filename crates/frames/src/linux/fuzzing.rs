@@ -1,7 +1,7 @@
 //! Entry points for fuzzing: frames that arrive at a port from any host on its link.
 
-use crate::headers::find_signature;
-use crate::neighbours::{Hosts, Link, Macs};
+use crate::linux::headers::find_signature;
+use crate::linux::neighbours::{Hosts, Link, Macs};
 use linerate_model::Mac;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 

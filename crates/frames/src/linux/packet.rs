@@ -1,12 +1,12 @@
 //! Frames by packet sockets: slower than XDP, but permitted in every network namespace.
 
 use crate::FrameError;
-use crate::account::Account;
-use crate::attempt::{Attempt, Counts, FCS, LEAD, LOOK};
-use crate::headers::find_signature;
-use crate::plan::{Plan, deal};
-use crate::progress::Progress;
-use crate::signature::{BYTES, Signature};
+use crate::linux::account::Account;
+use crate::linux::attempt::{Attempt, Counts, FCS, LEAD, LOOK};
+use crate::linux::headers::find_signature;
+use crate::linux::plan::{Plan, deal};
+use crate::linux::progress::Progress;
+use crate::linux::signature::{BYTES, Signature};
 use linerate_model::{Caveat, CaveatKind, FrameEngine, FrameStreamPart, FramesArrived, FramesSent, Histogram, message};
 use linerate_sys::packet::{ALL_PROTOCOLS, Incoming, PacketSocket};
 use linerate_sys::{Error, affinity, clock};

@@ -5,7 +5,7 @@
 //! the port. Other drivers are not checked, because not all of them count frames of XDP.
 
 use crate::FrameError;
-use crate::plan::Plan;
+use crate::linux::plan::Plan;
 use linerate_sys::Error;
 use linerate_sys::interface::Link;
 use linerate_sys::netlink::Route;

@@ -3,8 +3,8 @@
 //! Pure: a frame in, a frame out. An invalid frame gets no answer. An answer is never longer than its request, and goes
 //! to the asking host only, except in the defence of an address (RFC 4862 section 5.4.3).
 
-use crate::headers::{link_header, octets};
-use crate::signature::sum;
+use crate::linux::headers::{link_header, octets};
+use crate::linux::signature::sum;
 use linerate_model::{Mac, MacRule, SimulatedHosts};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 

@@ -1,11 +1,12 @@
 //! A trial from its beginning to its end, by XDP or by packet sockets.
 
-use crate::answering::Answering;
-use crate::attempt::{Attempt, Counts};
-use crate::carrier::Carrier;
-use crate::plan::Plan;
-use crate::progress::Progress;
-use crate::{FrameError, learning, packet, xdp};
+use super::{learning, packet, xdp};
+use crate::FrameError;
+use crate::linux::answering::Answering;
+use crate::linux::attempt::{Attempt, Counts};
+use crate::linux::carrier::Carrier;
+use crate::linux::plan::Plan;
+use crate::linux::progress::Progress;
 use linerate_engine::Conductor;
 use linerate_model::{Caveat, CaveatKind, FrameEngine, FramesTask, message};
 use linerate_sys::interface::Link;

@@ -2,7 +2,7 @@
 //!
 //! Frames lost on a dead link are not a loss of the device: such a trial fails, and names the port.
 
-use crate::plan::Plan;
+use crate::linux::plan::Plan;
 use linerate_sys::interface::Link;
 use linerate_sys::netlink::Route;
 use std::cell::RefCell;

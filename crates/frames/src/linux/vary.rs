@@ -1,7 +1,7 @@
 //! Fields that change from frame to frame. The value depends on the frame's number alone, so that packet sockets and
 //! bpf/transmit.bpf.c, which does the same as [`Change::apply`], send the same frames.
 
-use crate::layout::{Layout, mend};
+use crate::linux::layout::{Layout, mend};
 use linerate_model::{Vary, VaryField, VaryOrder};
 use linerate_sys::xdp::FieldChange;
 
@@ -82,8 +82,8 @@ impl Change {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::headers::frame;
-    use crate::signature::Signature;
+    use crate::linux::headers::frame;
+    use crate::linux::signature::Signature;
     use linerate_model::{FrameHeaders, FramePayload, Mac};
 
     /// Returns a frame in two VLANs.
