@@ -13,6 +13,8 @@ mod linux;
 mod nfs_ids;
 mod process_time;
 mod queued_error;
+#[cfg(not(windows))]
+pub mod service;
 mod tcp_info;
 #[cfg(windows)]
 mod windows;

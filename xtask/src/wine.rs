@@ -1,4 +1,4 @@
-//! Builds what is ported to Windows, and runs its tests under Wine. What Wine 8 lacks is built here: `process_prng.c`.
+//! Builds the program for Windows, and runs the tests of its crates under Wine. What Wine 8 lacks is built here: `process_prng.c`.
 
 use crate::process::{self, cargo};
 use anyhow::{Context, Result, bail};
@@ -15,44 +15,41 @@ const C_COMPILER: &str = "x86_64-w64-mingw32-gcc";
 const WINE: &str = "/usr/lib/wine/wine64";
 /// Library that the standard library needs.
 const RANDOM: &str = "bcryptprimitives.dll";
-/// Crates that build for Windows.
-const PORTED: [&str; 8] = [
-    "linerate-sys",
-    "linerate-observe",
-    "linerate-report",
-    "linerate-study",
-    "linerate-search",
-    "linerate-method",
-    "linerate-model",
-    "linerate-text",
-];
-/// Crates whose tests run under Wine. The others do the same on every system.
+/// Environment variable with the path of the program for Windows, for the tests of the tier.
+pub(crate) const PROGRAM_VARIABLE: &str = "LINERATE_WINDOWS_PROGRAM";
+/// Environment variable with the folder in which Wine has made its files.
+pub(crate) const PREFIX_VARIABLE: &str = "LINERATE_WINE_PREFIX";
+/// Crates with tests that run under Wine.
 const TESTED: [&str; 1] = ["linerate-sys"];
 /// Time after which a test program is taken to hang. Wine makes its folder in the first run.
 const LIMIT: Duration = Duration::from_secs(300);
 
-/// Builds and tests.
-pub(crate) fn run() -> Result<()> {
+/// The program for Windows, and a prefix of Wine to copy.
+pub(crate) struct WindowsProgram {
+    pub(crate) program: PathBuf,
+    pub(crate) prefix: PathBuf,
+}
+
+/// Builds the program, and runs the tests of its crates under Wine whose names contain `filter`.
+pub(crate) fn prepare(filter: &str) -> Result<WindowsProgram> {
     add_target()?;
-    let mut clippy = cargo();
-    clippy.arg("clippy").args(["--quiet", "--target", TARGET]).args(packages(&PORTED)).args(["--", "-D", "warnings"]);
-    if !clippy.status().context("starting `cargo clippy`")?.success() {
-        bail!("the crates that are ported to Windows do not build for it; the compiler's message is above");
-    }
-    println!("{} crates build for {TARGET}", PORTED.len());
-    process::catch_interrupts()?;
-    for program in test_programs()? {
-        let folder = program.parent().context("a program has a folder")?;
-        build_random(folder)?;
+    let unit_tests = executables(cargo().args(["test", "--no-run", "--lib"]).args(packages(&TESTED)))?;
+    let program = executables(cargo().args(["build", "--package", "linerate"]))?;
+    let program = program.into_iter().next().context("cargo built no program")?;
+    let folder = program.parent().context("a program has a folder")?;
+    build_random(folder)?;
+    let prefix = folder.join("wine");
+    for test in unit_tests {
+        build_random(test.parent().context("a program has a folder")?)?;
         let mut wine = Command::new(WINE);
         // Wine keeps its files where the build's are.
-        wine.arg(&program).env("WINEPREFIX", folder.join("wine")).env("WINEDEBUG", "-all");
+        wine.arg(&test).arg(filter).env("WINEPREFIX", &prefix).env("WINEDEBUG", "-all");
         let output = process::run(wine, LIMIT)?;
         let summary = output.stdout.lines().find_map(|line| line.strip_prefix("test result: "));
-        let name = program.file_stem().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let name = test.file_stem().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         println!("{name}: {}", summary.with_context(|| format!("{name} printed no result"))?);
     }
-    Ok(())
+    Ok(WindowsProgram { program, prefix })
 }
 
 fn packages(names: &'static [&'static str]) -> impl Iterator<Item = &'static str> {
@@ -70,23 +67,21 @@ fn add_target() -> Result<()> {
     if added.success() { Ok(()) } else { bail!("`rustup target add {TARGET}` failed; its message is above") }
 }
 
-/// Builds the test programs and returns their files.
-fn test_programs() -> Result<Vec<PathBuf>> {
-    let mut command = cargo();
-    command.args(["test", "--no-run", "--lib", "--message-format", "json-render-diagnostics", "--target", TARGET]);
-    let output = command.args(packages(&TESTED)).stderr(Stdio::inherit()).output().context("starting `cargo test`")?;
+/// Runs a build for Windows and returns the files of its programs.
+fn executables(build: &mut Command) -> Result<Vec<PathBuf>> {
+    build.args(["--message-format", "json-render-diagnostics", "--target", TARGET]).stderr(Stdio::inherit());
+    let output = build.output().context("starting cargo")?;
     if !output.status.success() {
-        bail!("the tests do not build for Windows; the compiler's message is above");
+        bail!("the build for Windows failed; the compiler's message is above");
     }
     let messages = String::from_utf8_lossy(&output.stdout).into_owned();
     let messages = messages.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    let programs = messages.filter_map(|message| message["executable"].as_str().map(PathBuf::from));
-    Ok(programs.collect())
+    Ok(messages.filter_map(|message| message["executable"].as_str().map(PathBuf::from)).collect())
 }
 
 /// Builds the library of random numbers into `folder`.
 fn build_random(folder: &Path) -> Result<()> {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/windows/process_prng.c");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/wine/process_prng.c");
     let mut compiler = Command::new(C_COMPILER);
     compiler.args(["-shared", "-o"]).arg(folder.join(RANDOM)).arg(source).arg("-ladvapi32");
     let built = compiler.status();
