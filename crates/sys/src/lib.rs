@@ -8,6 +8,7 @@ mod echo_answer;
 mod engine_thread;
 pub mod error;
 pub mod interface;
+mod kept_rights;
 #[cfg(target_os = "linux")]
 mod linux;
 mod nfs_ids;
