@@ -15,9 +15,12 @@ pub const TESTER: &str = "tester";
 /// The device, where it has an agent.
 pub const DEVICE: &str = "device";
 
-/// Property of a lab that only Linux has.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LinuxOnly {}
+/// Property of a lab that only Linux has. It has no value here.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LinuxOnly(Nothing);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Nothing {}
 
 impl FromStr for LinuxOnly {
     type Err = LabError;
@@ -168,7 +171,7 @@ impl Bench {
 
     /// Returns whether a link has a rate.
     pub fn has_rates(&self) -> bool {
-        match self.nothing {}
+        match self.nothing.0 {}
     }
 
     /// Checks that the bench can be built.
@@ -176,7 +179,7 @@ impl Bench {
     /// # Errors
     /// It cannot.
     pub fn check(&self) -> Result<(), LabError> {
-        match self.nothing {}
+        match self.nothing.0 {}
     }
 }
 
@@ -190,12 +193,12 @@ impl Lab {
     /// # Errors
     /// There is no bench on this system.
     pub async fn up(bench: &Bench, _options: &LabOptions) -> Result<Self, LabError> {
-        match bench.nothing {}
+        match bench.nothing.0 {}
     }
 
     /// Returns the hosts and the URLs of their agents.
     pub fn hosts(&self) -> &BTreeMap<HostName, AgentUrl> {
-        match self.0 {}
+        match self.0.0 {}
     }
 
     /// Starts a program in a host.
@@ -203,7 +206,7 @@ impl Lab {
     /// # Errors
     /// It cannot be started.
     pub fn run_in(&self, _host: &HostName, _command: Command) -> Result<Child, LabError> {
-        match self.0 {}
+        match self.0.0 {}
     }
 
     /// Returns the counts of the path between the hosts.
@@ -211,22 +214,22 @@ impl Lab {
     /// # Errors
     /// The path does not answer.
     pub fn path_counts(&self) -> Result<Option<PathCounts>, LabError> {
-        match self.0 {}
+        match self.0.0 {}
     }
 
     /// Returns the path between the hosts.
     pub fn path(&self) -> Option<Arc<PathWatch>> {
-        match self.0 {}
+        match self.0.0 {}
     }
 
     /// Returns the device of known limits.
     pub fn reference(&self) -> Option<ReferenceWatch> {
-        match self.0 {}
+        match self.0.0 {}
     }
 
     /// Takes the lab down.
     pub async fn down(self) {
-        match self.0 {}
+        match self.0.0 {}
     }
 
     /// Leaves the lab to itself.
@@ -234,7 +237,7 @@ impl Lab {
     /// # Errors
     /// It was not built for that.
     pub fn keep(self) -> Result<Kept, LabError> {
-        match self.0 {}
+        match self.0.0 {}
     }
 }
 
@@ -245,7 +248,7 @@ pub struct Kept(LinuxOnly);
 impl Kept {
     /// Returns the hosts and the URLs of their agents.
     pub fn hosts(&self) -> BTreeMap<HostName, AgentUrl> {
-        match self.0 {}
+        match self.0.0 {}
     }
 
     /// Runs a program in a host.
@@ -253,7 +256,7 @@ impl Kept {
     /// # Errors
     /// It cannot be started.
     pub fn enter(&self, _host: &HostName, _command: Command) -> Result<ExitStatus, LabError> {
-        match self.0 {}
+        match self.0.0 {}
     }
 
     /// Takes the lab down.
@@ -261,7 +264,7 @@ impl Kept {
     /// # Errors
     /// An agent does not end.
     pub fn down(self) -> Result<(), LabError> {
-        match self.0 {}
+        match self.0.0 {}
     }
 }
 
@@ -291,7 +294,7 @@ impl PathWatch {
     /// # Errors
     /// The path has ended.
     pub fn missed(&self) -> Result<Option<Message>, LabError> {
-        match self.0 {}
+        match self.0.0 {}
     }
 }
 
@@ -305,7 +308,7 @@ impl ReferenceWatch {
     /// # Errors
     /// The device cannot be asked.
     pub fn missed(&self) -> Result<Option<Message>, LabError> {
-        match self.0 {}
+        match self.0.0 {}
     }
 }
 

@@ -23,6 +23,11 @@ pub fn capabilities() -> Vec<Capability> {
         of("ipv6", "trials over IPv6", UdpSocket::bind("[::1]:0").map(drop).map_err(|error| error.to_string())),
         of("core-times", "CPU time of each core, with deferred procedure calls", told(core_times())),
         of("protocol-counters", "what IP, UDP and TCP counted", told(protocol_statistics(false))),
+        of(
+            "least-privilege",
+            "agents that start no programs and have no privileges; Windows does not confine their files",
+            Ok(()),
+        ),
     ];
     let not_here =
         NOT_HERE.map(|(name, purpose)| of(name, purpose, Err("not known on Windows; use a Linux agent".into())));
