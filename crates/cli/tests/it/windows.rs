@@ -14,7 +14,9 @@ fn received_bps(record: &Value) -> f64 {
 /// Measures between host a and the agent at `url`, both ways, and compares with Linux at both ends.
 fn check_rates(lab: &MixedLab, url: &str) {
     let linux = lab.url("b");
-    for task in ["stream", "stream --udp --rate 90Mbit/s", "stream --flows 4", "stream --udp --size 200 --rate 20Mbit/s"] {
+    for task in
+        ["stream", "stream --udp --rate 90Mbit/s", "stream --flows 4", "stream --udp --size 200 --rate 20Mbit/s"]
+    {
         for direction in ["send", "receive"] {
             let options = format!("--direction {direction} --time 1s --warmup 300ms --repeats 1 --json");
             let [windows, linux] = [url, &linux].map(|url| {
