@@ -11,6 +11,7 @@ pub mod error;
 #[cfg(test)]
 mod folder_tests;
 pub mod interface;
+mod kept_rights;
 #[cfg(target_os = "linux")]
 mod linux;
 mod nfs_ids;

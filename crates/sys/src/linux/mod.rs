@@ -6,6 +6,7 @@ pub mod byte_lock;
 pub mod capability;
 pub mod cgroup;
 pub mod clock;
+pub mod confinement;
 pub mod cpu_time;
 pub mod datagram_details;
 pub mod descriptors;

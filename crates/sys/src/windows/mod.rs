@@ -4,6 +4,7 @@ mod acl;
 pub mod affinity;
 pub mod byte_lock;
 pub mod clock;
+pub mod confinement;
 pub mod cpu_time;
 pub mod datagram_details;
 pub mod descriptors;
