@@ -6,7 +6,10 @@
 mod datagram;
 mod echo_answer;
 mod engine_thread;
+pub mod entry;
 pub mod error;
+#[cfg(test)]
+mod folder_tests;
 pub mod interface;
 mod kept_rights;
 #[cfg(target_os = "linux")]
@@ -19,6 +22,7 @@ pub mod service;
 mod tcp_info;
 #[cfg(windows)]
 mod windows;
+pub mod windows_name;
 
 pub use error::Error;
 #[cfg(target_os = "linux")]

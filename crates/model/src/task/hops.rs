@@ -118,8 +118,8 @@ named! {
     pub enum ProbePacket as "probe-packet" {
         /// UDP datagrams; the error queue of the socket returns the routers' answers.
         Udp = "udp", "UDP";
-        /// ICMP echo requests of an unprivileged ping socket.
-        Ping = "ping", "ICMP echo by a ping socket";
+        /// ICMP echo requests without privileges: of a ping socket, or of the operating system (Windows).
+        Ping = "ping", "ICMP echo without privileges";
         /// ICMP echo requests of a raw socket, which needs CAP_NET_RAW.
         RawIcmp = "raw-icmp", "ICMP echo by a raw socket";
         /// TCP SYN segments to an open port.

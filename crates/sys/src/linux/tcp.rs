@@ -6,7 +6,7 @@ pub use crate::tcp_info::Info;
 use nix::errno::Errno;
 use nix::sys::sendfile::sendfile;
 use nix::sys::socket::{MsgFlags, recv, send};
-use socket2::SockRef;
+use socket2::{SockRef, TcpKeepalive};
 use std::fs::File;
 use std::io;
 use std::net::TcpStream;
@@ -41,12 +41,29 @@ pub fn set_max_segment(socket: BorrowedFd<'_>, bytes: u32) -> io::Result<()> {
     SockRef::from(&socket).set_tcp_mss(bytes)
 }
 
+/// Probes an idle connection: first after `time`, then every `interval`, and ends it after `retries` without an answer.
+///
+/// # Errors
+/// `socket` is no TCP socket.
+pub fn set_keepalive(socket: BorrowedFd<'_>, time: Duration, interval: Duration, retries: u32) -> io::Result<()> {
+    let probes = TcpKeepalive::new().with_time(time).with_interval(interval).with_retries(retries);
+    SockRef::from(&socket).set_tcp_keepalive(&probes)
+}
+
 /// Ends a connection whose sent data has been unacknowledged for `timeout` (TCP_USER_TIMEOUT, RFC 5482). `None` is the system's own limit.
 ///
 /// # Errors
 /// `socket` is no TCP socket.
 pub fn set_user_timeout(socket: BorrowedFd<'_>, timeout: Option<Duration>) -> io::Result<()> {
     SockRef::from(&socket).set_tcp_user_timeout(timeout)
+}
+
+/// Returns the limit that [`set_user_timeout`] set. `None` if the system's own applies.
+///
+/// # Errors
+/// `socket` is no TCP socket.
+pub fn user_timeout(socket: BorrowedFd<'_>) -> io::Result<Option<Duration>> {
+    Ok(SockRef::from(&socket).tcp_user_timeout()?.filter(|timeout| !timeout.is_zero()))
 }
 
 /// Hands up to `length` bytes of `file` from `offset` on to the connection, without a copy in user space.
