@@ -20,7 +20,20 @@ pub(crate) const PROGRAM_VARIABLE: &str = "LINERATE_WINDOWS_PROGRAM";
 /// Environment variable with the folder in which Wine has made its files.
 pub(crate) const PREFIX_VARIABLE: &str = "LINERATE_WINE_PREFIX";
 /// Crates with tests that run under Wine.
-const TESTED: [&str; 2] = ["linerate-sys", "linerate-probes"];
+const TESTED: [&str; 12] = [
+    "linerate-sys",
+    "linerate-units",
+    "linerate-text",
+    "linerate-search",
+    "linerate-model",
+    "linerate-observe",
+    "linerate-engine",
+    "linerate-store",
+    "linerate-streams",
+    "linerate-probes",
+    "linerate-smb",
+    "linerate-copy",
+];
 /// Time after which a test program is taken to hang. Wine makes its folder in the first run.
 const LIMIT: Duration = Duration::from_secs(300);
 

@@ -33,7 +33,7 @@ pub use resolve::Resolve;
 pub use session::{ClockReading, Closed, SessionHandle};
 
 /// Version of the API. Both sides send it with each request and answer, and refuse to work with another.
-pub const PROTOCOL: u32 = 7;
+pub const PROTOCOL: u32 = 8;
 
 /// Header of a request that may have arrived before. A session that it opened continues.
 pub const REPEATED_HEADER: &str = "linerate-repeated";

@@ -235,7 +235,7 @@ mod tests {
         }
         assert!(!other.path().join("new").exists());
         assert!(matches!(folders.source("data"), Err(CopyError::Impossible(_))));
-        assert!(matches!(AllowedFolders::default().source("/"), Err(CopyError::NoFolder)));
+        assert!(matches!(AllowedFolders::default().source(text(other.path())), Err(CopyError::NoFolder)));
         assert!(matches!(AllowedFolders::default().scratch(ByteCount::new(1)), Err(CopyError::NoFolder)));
     }
 

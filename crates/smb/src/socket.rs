@@ -70,7 +70,8 @@ impl Socket {
 
     /// Waits until something has come or there is room to send, at most `timeout`. Returns whether something has come.
     pub(crate) fn wait(&self, timeout: Duration) -> io::Result<bool> {
-        Ok(self.poll(PollFlags::IN | PollFlags::OUT, timeout)?.contains(PollFlags::IN))
+        // On Windows IN is two flags, one of which is set.
+        Ok(self.poll(PollFlags::IN | PollFlags::OUT, timeout)?.intersects(PollFlags::IN))
     }
 
     /// Waits until there is room to send, at most `timeout`.

@@ -348,3 +348,27 @@ fn nanos(seconds: i64, nanos: i64) -> i64 {
 fn time(nanos: i64) -> TimeSpec {
     TimeSpec::new(nanos.div_euclid(1_000_000_000), nanos.rem_euclid(1_000_000_000))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folders_are_deeper_than_any_path_that_the_system_takes() {
+        let scratch = std::env::temp_dir().join(format!("linerate-deep-{}", std::process::id()));
+        fs::create_dir(&scratch).expect("made");
+        let mut way = vec![Folder::open(&scratch).expect("opened")];
+        let name = b"folder-of-some-length";
+        for _ in 0..250 {
+            let above = way.last().expect("one");
+            above.make_folder(name, 0o700).expect("made");
+            let below = above.enter(name).expect("entered");
+            way.push(below);
+        }
+        way.pop();
+        while let Some(above) = way.pop() {
+            above.remove_folder(name).expect("removed");
+        }
+        fs::remove_dir(&scratch).expect("it is empty");
+    }
+}
