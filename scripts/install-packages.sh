@@ -79,6 +79,9 @@ needs() {
             echo "/usr/lib/wine/wine64 wine64"
             ;;
         package)
+            echo "x86_64-w64-mingw32-gcc gcc-mingw-w64-x86-64"
+            echo "zip zip"
+            echo "wixl wixl"
             echo "clang clang"
             echo "llvm-ar llvm"
             echo "rpm rpm"

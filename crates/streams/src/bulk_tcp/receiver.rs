@@ -234,7 +234,7 @@ impl<'a> Receiver<'a> {
         let (bytes, window, tcp) = self.account.close()?;
         let io_method = match self.spec.receive_by {
             ReceiveBy::Copy => "recv",
-            ReceiveBy::Discard => "recv with MSG_TRUNC (not copied)",
+            ReceiveBy::Discard => tcp::DISCARD,
         };
         Ok(Outcome {
             received: Some(Received {

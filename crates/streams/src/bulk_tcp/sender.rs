@@ -278,7 +278,7 @@ impl Supply {
 
     fn io_method(&self) -> &'static str {
         match self {
-            Self::File { .. } => "sendfile",
+            Self::File { .. } => tcp::SEND_FILE,
             Self::Buffer(_) => "write",
         }
     }

@@ -12,7 +12,7 @@ use linerate_model::{ReceivedDscp, StreamTask};
 use linerate_sys::epoll::Interest;
 use linerate_sys::handle::{AsSocket as _, BorrowedSocket};
 use linerate_sys::socket::is_timeout;
-use linerate_sys::udp::Incoming;
+use linerate_sys::udp::{Arrived, Incoming};
 use linerate_sys::{clock, socket, udp};
 use std::io;
 use std::net::UdpSocket;
@@ -113,6 +113,8 @@ struct Receiver<'a> {
     socket: &'a UdpSocket,
     /// Whether the kernel joins datagrams.
     joins: bool,
+    /// Whether it has joined datagrams without reporting their size, as drivers of Windows do.
+    joined_falsely: bool,
     batching: Option<WakeBatching>,
     arrivals: Arrivals,
     /// Whether datagrams of the cool-down are due.
@@ -161,6 +163,12 @@ fn time_of(datagrams: u64, shared: &Shared, index: usize, spec: &StreamTask) -> 
     Pace::new(offered, spec.message_bytes.get(), start, flow, spec.net.flows).due(datagrams) - start
 }
 
+/// Takes a buffer of the trial's datagrams of `bytes` bytes apart whose size was not reported.
+#[inline]
+fn apart(buffer: Arrived<'_>, bytes: usize) -> Arrived<'_> {
+    Arrived { datagram_bytes: buffer.datagram_bytes.min(bytes), ..buffer }
+}
+
 impl<'a> Receiver<'a> {
     fn new(shared: &'a Shared, index: usize, spec: &StreamTask, socket: &'a UdpSocket) -> Result<Self, StreamError> {
         // Joining needs Linux 5.0.
@@ -184,6 +192,7 @@ impl<'a> Receiver<'a> {
             index,
             socket,
             joins,
+            joined_falsely: false,
             batching: None,
             arrivals,
             awaits_mark: shared.wire.marks_end() && is_fast,
@@ -199,6 +208,7 @@ impl<'a> Receiver<'a> {
         let Self { shared, arrivals, .. } = self;
         let timeline = &shared.timeline;
         let meter = &shared.meters[self.index];
+        let bytes = inbound.bytes;
         let (incoming, buffers) = inbound.buffers(self.joins);
         let filled = incoming.receive(self.socket, nonblocking);
         let now = clock::now();
@@ -214,7 +224,7 @@ impl<'a> Receiver<'a> {
                     batching.emptied(filled, now);
                 }
                 if let Some((sent, received)) = &mut self.dscp {
-                    for buffer in incoming.arrived() {
+                    for buffer in incoming.arrived().map(|buffer| apart(buffer, bytes)) {
                         if let Some(class) = buffer.traffic_class {
                             // The upper six bits: RFC 2474 section 3.
                             let datagrams = buffer.payload.len().div_ceil(buffer.datagram_bytes.max(1));
@@ -222,7 +232,12 @@ impl<'a> Receiver<'a> {
                         }
                     }
                 }
-                arrivals.take(incoming.arrived(), now, filled < buffers);
+                if self.joins && !self.joined_falsely && incoming.arrived().any(|buffer| buffer.datagram_bytes > bytes)
+                {
+                    self.joined_falsely = true;
+                    udp::stop_joining(self.socket)?;
+                }
+                arrivals.take(incoming.arrived().map(|buffer| apart(buffer, bytes)), now, filled < buffers);
                 let total = arrivals.total();
                 meter.received(total.bytes, total.datagrams, arrivals.missing());
                 if let Some(jitter) = arrivals.jitter_ns() {
@@ -233,7 +248,7 @@ impl<'a> Receiver<'a> {
             Err(error) if is_timeout(&error) || error.kind() == io::ErrorKind::ConnectionRefused => {
                 arrivals.nothing(now);
             }
-            Err(error) => return Err(failed("recvmmsg")(error).into()),
+            Err(error) => return Err(failed(udp::RECEIVE)(error).into()),
         }
         if let Some(volume) = &mut self.volume {
             if volume.finished_at.is_none() && volume.has_ended(arrivals, now, timeline.start()) {
@@ -258,8 +273,12 @@ impl<'a> Receiver<'a> {
     fn finish(self) -> Result<Outcome, StreamError> {
         let drops = socket::drops(self.socket.as_socket())?;
         let open = self.shared.timeline.open();
-        let io_method = if self.joins { "recvmmsg + UDP_GRO" } else { "recvmmsg" };
-        let mut outcome = self.arrivals.outcome(open, clock::now(), drops, io_method);
+        let io_method = match (self.joins, self.joined_falsely) {
+            (_, true) => format!("{} ({} ended: it hid the size of datagrams)", udp::RECEIVE, udp::JOIN),
+            (true, false) => format!("{} + {}", udp::RECEIVE, udp::JOIN),
+            (false, false) => udp::RECEIVE.to_owned(),
+        };
+        let mut outcome = self.arrivals.outcome(open, clock::now(), drops, &io_method);
         if let Some(received) = &mut outcome.received {
             received.dscp = self.dscp.map(|(_, dscp)| dscp);
         }
@@ -315,5 +334,29 @@ impl WakeBatching {
         if self.is_fast {
             clock::sleep_until(now + BATCH_SLEEP_NS);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Some drivers of Windows join datagrams and do not report their size.
+    #[test]
+    fn datagrams_joined_without_their_size_are_counted_apart() {
+        let payload = [7; 400];
+        let buffer = |datagram_bytes| Arrived {
+            payload: &payload,
+            datagram_bytes,
+            truncated: false,
+            drops: 0,
+            traffic_class: None,
+        };
+        for reported in [100, 400] {
+            let buffer = apart(buffer(reported), 100);
+            assert_eq!(buffer.payload.chunks(buffer.datagram_bytes).count(), 4);
+        }
+        let single = Arrived { payload: &payload[..100], ..buffer(100) };
+        assert_eq!(apart(single, 100).datagram_bytes, 100);
     }
 }

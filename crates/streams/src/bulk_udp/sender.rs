@@ -129,7 +129,7 @@ struct Sender<'a> {
     /// Datagrams that share a buffer, which the kernel accepts or refuses together.
     per_buffer: usize,
     numbering: Numbering,
-    io_method: &'static str,
+    io_method: String,
     /// Most datagrams of the next call.
     max_batch: usize,
     backlog: Backlog,
@@ -171,7 +171,11 @@ impl<'a> Sender<'a> {
         let per_buffer = if spec.offload && fits { (SEGMENTED_BYTES / bytes).clamp(1, SEGMENTS) } else { 1 };
         // Segmentation needs Linux 4.18 and a device that can do checksums.
         let segmented = per_buffer > 1 && udp::segment(socket, bytes as u16).is_ok();
-        let (per_buffer, io_method) = if segmented { (per_buffer, "sendmmsg + UDP_SEGMENT") } else { (1, "sendmmsg") };
+        let (per_buffer, io_method) = if segmented {
+            (per_buffer, format!("{} + {}", udp::SEND, udp::SEGMENT))
+        } else {
+            (1, udp::SEND.to_owned())
+        };
         let numbering = shared.numbering(index);
         let packet = u64::from(mtu).min(spec.message_bytes.get() + u64::from(spec.net.ip.header()) + UDP_HEADER);
         let backlog = Backlog::new(socket, packet, packets)?;
@@ -440,7 +444,7 @@ impl<'a> Sender<'a> {
     fn do_without_segmentation(&mut self) -> Result<(), StreamError> {
         udp::segment(self.socket, 0)?;
         self.per_buffer = 1;
-        self.io_method = "sendmmsg (UDP_SEGMENT refused by the device)";
+        self.io_method = format!("{} ({} refused by the device)", udp::SEND, udp::SEGMENT);
         Ok(())
     }
 
@@ -464,7 +468,7 @@ impl<'a> Sender<'a> {
             .into()),
             _ => {
                 let peer = self.shared.flows[self.index].peer;
-                let call = format!("sendmmsg of {} datagrams to {peer}", self.spec.message_bytes);
+                let call = format!("{} of {} datagrams to {peer}", udp::SEND, self.spec.message_bytes);
                 Err(failed(call)(error).into())
             }
         }
@@ -491,7 +495,7 @@ impl<'a> Sender<'a> {
                 not_sent,
                 refused,
                 fragments: self.fragments,
-                io_method: self.io_method.to_owned(),
+                io_method: self.io_method,
             }),
             flow: FlowCounts { sent_bytes: payload_bytes, ..FlowCounts::default() },
             ..Outcome::default()

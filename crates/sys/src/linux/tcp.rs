@@ -13,6 +13,11 @@ use std::net::TcpStream;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::time::Duration;
 
+/// Names of the calls of [`send_file`] and [`discard`], as records have them.
+pub const SEND_FILE: &str = "sendfile";
+/// See [`SEND_FILE`].
+pub const DISCARD: &str = "recv with MSG_TRUNC (not copied)";
+
 /// Returns the name of a socket's congestion control. `None` if the system does not report it.
 ///
 /// # Errors

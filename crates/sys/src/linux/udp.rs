@@ -12,6 +12,15 @@ use std::mem;
 use std::net::UdpSocket;
 use std::os::fd::{AsFd, AsRawFd};
 
+/// Names of the calls, as records have them.
+pub const SEND: &str = "sendmmsg";
+/// See [`SEND`].
+pub const SEGMENT: &str = "UDP_SEGMENT";
+/// See [`SEND`].
+pub const RECEIVE: &str = "recvmmsg";
+/// See [`SEND`].
+pub const JOIN: &str = "UDP_GRO";
+
 /// The kernel cuts each buffer handed over into datagrams of `datagram_bytes` (UDP_SEGMENT).
 pub fn segment(socket: &UdpSocket, datagram_bytes: u16) -> Result<(), Error> {
     let size = i32::from(datagram_bytes);
@@ -21,6 +30,14 @@ pub fn segment(socket: &UdpSocket, datagram_bytes: u16) -> Result<(), Error> {
 /// The kernel may deliver runs of datagrams of one size in one buffer (UDP_GRO).
 pub fn join(socket: &UdpSocket) -> Result<(), Error> {
     write_option(socket.as_fd(), libc::IPPROTO_UDP, libc::UDP_GRO, &1i32, "setsockopt(UDP_GRO)")
+}
+
+/// Ends [`join`].
+///
+/// # Errors
+/// The kernel refuses the option.
+pub fn stop_joining(socket: &UdpSocket) -> Result<(), Error> {
+    write_option(socket.as_fd(), libc::IPPROTO_UDP, libc::UDP_GRO, &0i32, "setsockopt(UDP_GRO)")
 }
 
 /// The kernel says with each buffer how many the socket had dropped when it came to its queue (SO_RXQ_OVFL): see

@@ -24,6 +24,11 @@ thread_local! {
     static SCRATCH: RefCell<Vec<u8>> = RefCell::new(vec![0; SCRATCH_BYTES]);
 }
 
+/// Names of the calls of [`send_file`] and [`discard`], as records have them.
+pub const SEND_FILE: &str = "ReadFile and send";
+/// See [`SEND_FILE`].
+pub const DISCARD: &str = "recv (copied)";
+
 /// Returns `None`: Windows has congestion controls of templates (`netsh int tcp show supplemental`), not of sockets.
 ///
 /// # Errors

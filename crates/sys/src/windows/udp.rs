@@ -20,6 +20,15 @@ const UDP_COALESCED_INFO: i32 = COALESCED_INFO as i32;
 /// Largest buffer in bytes that the system may join datagrams into.
 const JOINED_BYTES: u32 = 65_535;
 
+/// Names of the calls, as records have them.
+pub const SEND: &str = "send";
+/// See [`SEND`].
+pub const SEGMENT: &str = "USO";
+/// See [`SEND`].
+pub const RECEIVE: &str = "WSARecvMsg";
+/// See [`SEND`].
+pub const JOIN: &str = "URO";
+
 /// Makes the system cut each buffer that is sent into datagrams of `datagram_bytes` (UDP_SEND_MSG_SIZE).
 ///
 /// # Errors
