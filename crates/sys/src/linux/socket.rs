@@ -1,11 +1,10 @@
 //! Socket options that the standard library and socket2 lack.
 
 use crate::Error;
-use nix::poll::{PollFd, PollFlags, ppoll};
-use nix::sys::time::TimeSpec;
-use std::io;
-use std::mem;
-use std::os::fd::{AsRawFd, BorrowedFd};
+use crate::socket_option::Plain;
+pub(crate) use crate::socket_option::{read_option, write_option};
+pub use crate::wait::{wait_for_each, wait_readable, wait_ready, wait_ready_each, wait_writable};
+use std::os::fd::BorrowedFd;
 
 /// Further error numbers of ICMP messages (`icmp_err_convert` in net/ipv4/icmp.c).
 pub use libc::{EACCES, EHOSTDOWN, EHOSTUNREACH, ENETUNREACH, ENONET, ENOPROTOOPT, EOPNOTSUPP, EPROTO};
@@ -55,103 +54,5 @@ pub fn force_send_buffer(socket: BorrowedFd<'_>, bytes: i32) -> Result<(), Error
     write_option(socket, libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, &bytes, "setsockopt(SO_SNDBUFFORCE)")
 }
 
-/// Waits until one of `sockets` can be read (or has failed), at most `timeout_ns`; false if none can.
-pub fn wait_readable(sockets: &[BorrowedFd<'_>], timeout_ns: u64) -> Result<bool, Error> {
-    wait(sockets, PollFlags::POLLIN, timeout_ns)
-}
-
-/// Waits until one of `sockets` can be read (or has failed), at most `timeout_ns`. Returns the numbers of those that can.
-pub fn wait_for_each(sockets: &[BorrowedFd<'_>], timeout_ns: u64) -> Result<Vec<usize>, Error> {
-    wait_each(sockets, PollFlags::POLLIN, timeout_ns)
-}
-
-/// Waits until one of `sockets` can be read or written (or has failed), at most `timeout_ns`. Returns the numbers of those that can.
-pub fn wait_ready_each(sockets: &[BorrowedFd<'_>], timeout_ns: u64) -> Result<Vec<usize>, Error> {
-    wait_each(sockets, PollFlags::POLLIN | PollFlags::POLLOUT, timeout_ns)
-}
-
-/// Waits until `socket` can be written (or has failed), at most `timeout_ns`; false if it cannot.
-pub fn wait_writable(socket: BorrowedFd<'_>, timeout_ns: u64) -> Result<bool, Error> {
-    wait(&[socket], PollFlags::POLLOUT, timeout_ns)
-}
-
-/// Waits until `socket` can be read or written (or has failed), at most `timeout_ns`; false if it cannot.
-pub fn wait_ready(socket: BorrowedFd<'_>, timeout_ns: u64) -> Result<bool, Error> {
-    wait(&[socket], PollFlags::POLLIN | PollFlags::POLLOUT, timeout_ns)
-}
-
-fn wait(sockets: &[BorrowedFd<'_>], flags: PollFlags, timeout_ns: u64) -> Result<bool, Error> {
-    let waits = poll(sockets, flags, timeout_ns)?;
-    Ok(waits.iter().any(|wait| wait.revents().is_some_and(|events| !events.is_empty())))
-}
-
-fn wait_each(sockets: &[BorrowedFd<'_>], flags: PollFlags, timeout_ns: u64) -> Result<Vec<usize>, Error> {
-    let waits = poll(sockets, flags, timeout_ns)?;
-    let ready = |wait: &PollFd<'_>| wait.revents().is_some_and(|events| !events.is_empty());
-    Ok(waits.iter().enumerate().filter_map(|(number, wait)| ready(wait).then_some(number)).collect())
-}
-
-/// The sockets and what they are ready for; nothing after a signal.
-fn poll<'a>(sockets: &[BorrowedFd<'a>], flags: PollFlags, timeout_ns: u64) -> Result<Vec<PollFd<'a>>, Error> {
-    let timeout = TimeSpec::new((timeout_ns / 1_000_000_000) as i64, (timeout_ns % 1_000_000_000) as i64);
-    let mut waits: Vec<PollFd<'a>> = sockets.iter().map(|socket| PollFd::new(*socket, flags)).collect();
-    match ppoll(&mut waits, Some(timeout), None) {
-        Ok(_) => Ok(waits),
-        Err(nix::errno::Errno::EINTR) => Ok(Vec::new()),
-        Err(errno) => Err(Error::new("ppoll", "sockets", errno)),
-    }
-}
-
-pub(crate) fn write_option<T: Copy>(
-    socket: BorrowedFd<'_>,
-    level: i32,
-    option: i32,
-    value: &T,
-    call: &'static str,
-) -> Result<(), Error> {
-    // SAFETY: the kernel reads size_of::<T>() bytes from a live reference; the descriptor is borrowed for the call.
-    let result = unsafe {
-        libc::setsockopt(
-            socket.as_raw_fd(),
-            level,
-            option,
-            std::ptr::from_ref(value).cast(),
-            mem::size_of::<T>() as libc::socklen_t,
-        )
-    };
-    if result == 0 { Ok(()) } else { Err(Error::last(call, "a socket")) }
-}
-
-/// Reads an option into a type of plain integers; bytes that a shorter kernel structure does not fill stay zero.
-pub(crate) fn read_option<T: Plain>(
-    socket: BorrowedFd<'_>,
-    level: i32,
-    option: i32,
-    call: &'static str,
-) -> Result<T, Error> {
-    // SAFETY: `Plain` types are made of integers, for which all zeroes is a value.
-    let mut value: T = unsafe { mem::zeroed() };
-    let mut length = mem::size_of::<T>() as libc::socklen_t;
-    // SAFETY: the kernel writes at most `length` bytes, the size of `value`, and any bytes are a value of `T`.
-    let result = unsafe {
-        libc::getsockopt(
-            socket.as_raw_fd(),
-            level,
-            option,
-            std::ptr::from_mut(&mut value).cast(),
-            std::ptr::from_mut(&mut length),
-        )
-    };
-    if result == 0 { Ok(value) } else { Err(Error::new(call, "a socket", io::Error::last_os_error())) }
-}
-
-/// A type made of integers only.
-///
-/// # Safety
-/// Every pattern of bytes must be a value of it.
-pub(crate) unsafe trait Plain: Copy {}
-
-// SAFETY: an integer.
-unsafe impl Plain for i32 {}
 // SAFETY: integers.
 unsafe impl Plain for [u32; 9] {}

@@ -1,15 +1,15 @@
 //! TCP: sending without copies, receiving without copies, TCP_INFO.
 
 use crate::Error;
-use crate::socket::{Plain, read_option, write_option};
+use crate::socket_option::{Plain, read_option};
+pub use crate::stream::{peek, receive, send_now, set_low_water, waiting};
 pub use crate::tcp_info::Info;
 use nix::errno::Errno;
 use nix::sys::sendfile::sendfile;
-use nix::sys::socket::{MsgFlags, recv, send};
 use std::fs::File;
 use std::io;
 use std::net::TcpStream;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd};
 
 /// Hands up to `length` bytes of `file` from `offset` on to the connection, without a copy in user space.
 pub fn send_file(connection: &TcpStream, file: &File, offset: u64, length: usize) -> io::Result<usize> {
@@ -22,38 +22,6 @@ pub fn discard(connection: &TcpStream, length: usize) -> io::Result<usize> {
     // SAFETY: with MSG_TRUNC TCP writes nothing to the buffer, so a null one is allowed; the descriptor is borrowed.
     let result = unsafe { libc::recv(connection.as_raw_fd(), std::ptr::null_mut(), length, libc::MSG_TRUNC) };
     if result >= 0 { Ok(result as usize) } else { Err(io::Error::last_os_error()) }
-}
-
-/// Hands over what fits without waiting.
-pub fn send_now(connection: &TcpStream, bytes: &[u8]) -> io::Result<usize> {
-    let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_NOSIGNAL;
-    send(connection.as_raw_fd(), bytes, flags).map_err(Errno::into)
-}
-
-/// Takes what is there; with `wait`, waits for it as long as the connection's read timeout says.
-pub fn receive(connection: &TcpStream, into: &mut [u8], wait: bool) -> io::Result<usize> {
-    let flags = if wait { MsgFlags::empty() } else { MsgFlags::MSG_DONTWAIT };
-    recv(connection.as_raw_fd(), into, flags).map_err(Errno::into)
-}
-
-/// Reads what is there and leaves it there, without waiting.
-pub fn peek(connection: &TcpStream, into: &mut [u8]) -> io::Result<usize> {
-    recv(connection.as_raw_fd(), into, MsgFlags::MSG_PEEK | MsgFlags::MSG_DONTWAIT).map_err(Errno::into)
-}
-
-/// Lets a reader that waits sleep until `bytes` have come (SO_RCVLOWAT, socket(7)), the stream has ended, or its timeout is over. The kernel
-/// takes no more than half of the receive buffer.
-pub fn set_low_water(connection: &TcpStream, bytes: u32) -> Result<(), Error> {
-    let bytes = i32::try_from(bytes).unwrap_or(i32::MAX);
-    write_option(connection.as_fd(), libc::SOL_SOCKET, libc::SO_RCVLOWAT, &bytes, "setsockopt(SO_RCVLOWAT)")
-}
-
-/// Bytes that have arrived in order and wait to be taken (SIOCINQ, tcp(7)).
-pub fn waiting(connection: &TcpStream) -> Result<u64, Error> {
-    let mut bytes: libc::c_int = 0;
-    // SAFETY: SIOCINQ, which is FIONREAD, writes one int to where it points; the descriptor is borrowed.
-    let result = unsafe { libc::ioctl(connection.as_raw_fd(), libc::FIONREAD, &raw mut bytes) };
-    if result == 0 { Ok(bytes.unsigned_abs().into()) } else { Err(Error::last("ioctl(SIOCINQ)", "a TCP connection")) }
 }
 
 /// Bytes that were handed over and that the peer has not acknowledged yet, unsent ones included (SIOCOUTQ, tcp(7)).

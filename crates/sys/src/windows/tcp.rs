@@ -1,9 +1,10 @@
 //! TCP: sending and receiving without waiting, and the state of a connection (SIO_TCP_INFO).
 
 use crate::Error;
+pub use crate::discard::discard;
+use crate::discard::with_scratch;
 use crate::socket::{raw, wait_readable};
 pub use crate::tcp_info::Info;
-use std::cell::RefCell;
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::mem;
@@ -14,13 +15,6 @@ use windows_sys::Win32::Networking::WinSock::{
     FIONBIO, FIONREAD, SIO_TCP_INFO, TCP_INFO_v0, TCP_INFO_v1, WSAEOPNOTSUPP, WSAIoctl, ioctlsocket,
 };
 
-/// Bytes of the calling thread's buffer for [`send_file`] and [`discard`].
-const SCRATCH_BYTES: usize = 256 << 10;
-
-thread_local! {
-    static SCRATCH: RefCell<Vec<u8>> = RefCell::new(vec![0; SCRATCH_BYTES]);
-}
-
 /// Sends up to `length` bytes of `file` from `offset` on, 256 KiB at the most. It copies them through user space: TransmitFile waits until
 /// all is sent, also on a socket that does not block.
 ///
@@ -28,21 +22,9 @@ thread_local! {
 /// The file cannot be read, or the connection takes nothing.
 pub fn send_file(mut connection: &TcpStream, file: &File, offset: u64, length: usize) -> io::Result<usize> {
     use std::io::Write as _;
-    SCRATCH.with_borrow_mut(|scratch| {
-        let length = length.min(scratch.len());
-        let read = file.seek_read(&mut scratch[..length], offset)?;
+    with_scratch(length, |scratch| {
+        let read = file.seek_read(scratch, offset)?;
         connection.write(&scratch[..read])
-    })
-}
-
-/// Receives up to `length` bytes, 256 KiB at the most, and drops them.
-///
-/// # Errors
-/// recv() fails.
-pub fn discard(mut connection: &TcpStream, length: usize) -> io::Result<usize> {
-    SCRATCH.with_borrow_mut(|scratch| {
-        let length = length.min(scratch.len());
-        connection.read(&mut scratch[..length])
     })
 }
 
