@@ -1,6 +1,7 @@
 //! What the agent's URL calls this host when nobody said.
 
 use linerate_sys::netlink::Route;
+use linerate_sys::system::host_name;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
 /// Addresses for documentation (RFC 5737, RFC 3849): never near, so the way to them is the way to the world.
@@ -11,7 +12,7 @@ const FAR_V6: IpAddr = IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1)
 ///
 /// A link-local address has the interface of this host; on another host the one that leads here stands in its place.
 pub(crate) fn host(address: SocketAddr) -> String {
-    let shown = choose(address.ip().to_canonical(), source, own, hostname);
+    let shown = choose(address.ip().to_canonical(), source, own, host_name);
     match address {
         SocketAddr::V6(v6) if v6.ip().is_unicast_link_local() => {
             let links = Route::open().and_then(|mut route| route.links()).unwrap_or_default();
@@ -68,11 +69,6 @@ fn is_of_use(address: IpAddr) -> bool {
         IpAddr::V6(v6) => v6.is_unicast_link_local(),
     };
     !(near || address.is_unspecified() || address.is_loopback())
-}
-
-fn hostname() -> Option<String> {
-    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").ok()?.trim().to_owned();
-    (!name.is_empty() && name != "(none)").then_some(name)
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use crate::StartError;
 use linerate_sys::byte_lock::open_regular;
 use linerate_sys::private::{self, Exposure};
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -51,9 +51,8 @@ pub fn replace(path: &Path, content: &str) -> Result<(), StartError> {
 pub fn lock(path: &Path) -> Result<File, StartError> {
     create_directory(path)?;
     // The directory may be another user's: a symbolic link there must not have root make a file elsewhere.
-    let mut options = private::open_options();
-    options.create(true).truncate(false).write(true);
-    let opened = open_regular(path, &mut options).map_err(|error| error.source);
+    let opened = open_regular(path, OpenOptions::new().create(true).truncate(false).write(true));
+    let opened = opened.map_err(|error| error.source);
     let locked = opened.and_then(|file| {
         belongs_with(&file, path)?;
         file.lock()?;

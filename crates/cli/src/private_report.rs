@@ -11,8 +11,7 @@ use std::path::Path;
 /// # Errors
 /// It cannot be written.
 pub(crate) fn write(path: &Path, content: impl AsRef<[u8]>) -> io::Result<()> {
-    let mut file = private::open_options().write(true).create(true).truncate(true).open(path)?;
-    file.write_all(content.as_ref())
+    private::create(path)?.write_all(content.as_ref())
 }
 
 /// Looks whether [`write()`] could write a file, and leaves nothing behind. What is no file, as a pipe, is not touched.

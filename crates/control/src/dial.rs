@@ -164,7 +164,7 @@ impl Watched {
     /// repeated retransmissions are not acknowledged. The small segments of the TCP handshake had passed.
     pub(crate) fn loses_large_segments(&self) -> bool {
         const SENT_AGAIN: u8 = 2;
-        let info = self.0.as_ref().and_then(|socket| tcp::info(socket.as_socket()).ok());
+        let info = self.0.as_ref().and_then(|socket| tcp::info(socket.as_socket()).ok()?);
         info.is_some_and(|info| info.rcv_ooopack > 0 || info.retransmits >= SENT_AGAIN)
     }
 }
@@ -195,10 +195,10 @@ async fn attempt(address: SocketAddr, segment_limit: Option<u16>) -> (SocketAddr
         let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
         let options = SockRef::from(&socket);
         options.set_tcp_keepalive(&TcpKeepalive::new().with_time(KEEPALIVE).with_interval(KEEPALIVE))?;
-        options.set_tcp_user_timeout(Some(UNACKNOWLEDGED))?;
+        tcp::set_user_timeout(socket.as_socket(), Some(UNACKNOWLEDGED))?;
         if let Some(limit) = segment_limit {
             // Before connecting, so that the SYN announces it to the other end.
-            options.set_tcp_mss(limit.into())?;
+            tcp::set_max_segment(socket.as_socket(), limit.into())?;
         }
         socket.connect(address).await
     };

@@ -1,6 +1,8 @@
 //! Sockets that send to the multicast group on one link and read nothing else.
 
+use linerate_sys::handle::AsSocket as _;
 use linerate_sys::netlink::Route;
+use linerate_sys::socket::share_multicast_port;
 use socket2::{Domain, InterfaceIndexOrAddress, Protocol, SockAddr, Socket, Type};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6, UdpSocket};
@@ -57,7 +59,6 @@ impl GroupSocket {
         let group = SocketAddr::from((GROUP_V4, PORT));
         // Bound to the group: datagrams to an address of this host never come here.
         socket.bind(&SockAddr::from(group))?;
-        socket.set_multicast_all_v4(false)?;
         socket.join_multicast_v4_n(&GROUP_V4, &InterfaceIndexOrAddress::Index(link))?;
         socket.set_multicast_if_v4(address)?;
         socket.set_multicast_ttl_v4(255)?;
@@ -69,7 +70,6 @@ impl GroupSocket {
         socket.set_only_v6(true)?;
         let group = SocketAddr::from(SocketAddrV6::new(GROUP_V6, PORT, 0, link));
         socket.bind(&SockAddr::from(group))?;
-        socket.set_multicast_all_v6(false)?;
         socket.join_multicast_v6(&GROUP_V6, link)?;
         socket.set_multicast_if_v6(link)?;
         socket.set_multicast_hops_v6(255)?;
@@ -91,8 +91,7 @@ impl GroupSocket {
 /// Makes a socket whose port other responders of this host can share.
 fn shared_socket(family: Domain) -> io::Result<Socket> {
     let socket = Socket::new(family, Type::DGRAM, Some(Protocol::UDP))?;
-    socket.set_reuse_address(true)?;
-    socket.set_reuse_port(true)?;
+    share_multicast_port(socket.as_socket(), family == Domain::IPV6)?;
     socket.set_nonblocking(true)?;
     Ok(socket)
 }

@@ -1,7 +1,8 @@
 //! Congestion controls that a trial requests by name.
 
 use crate::error::{SocketError, failed};
-use socket2::Socket;
+use linerate_sys::handle::BorrowedSocket;
+use linerate_sys::tcp;
 use std::io;
 
 /// File with the names of the loaded controls.
@@ -13,8 +14,8 @@ const ALLOWED: &str = "/proc/sys/net/ipv4/tcp_allowed_congestion_control";
 ///
 /// # Errors
 /// The kernel has no such control, or does not let this process use it. The text names the remedy.
-pub(crate) fn set_congestion(socket: &Socket, name: &str) -> Result<(), SocketError> {
-    match socket.set_tcp_congestion(name.as_bytes()) {
+pub(crate) fn set_congestion(socket: BorrowedSocket<'_>, name: &str) -> Result<(), SocketError> {
+    match tcp::set_congestion(socket, name) {
         Ok(()) => Ok(()),
         Err(error) => match denial(name, error.kind(), &names(ALLOWED), &names(AVAILABLE)) {
             Some(text) => Err(SocketError::InvalidRequest(text)),
@@ -38,6 +39,9 @@ fn denial(name: &str, error: io::ErrorKind, allowed: &str, available: &str) -> O
         )),
         io::ErrorKind::NotFound => Some(format!(
             "congestion control `{name}`: this host's kernel has {available}. Load it there (modprobe tcp_{name}), or choose one of those"
+        )),
+        io::ErrorKind::Unsupported => Some(format!(
+            "congestion control `{name}`: this host's operating system has none for a connection; leave it out, or run this end on Linux"
         )),
         _ => None,
     }

@@ -1,13 +1,14 @@
 //! Congestion control of connections that are accepted before their session's choice is known.
 
-use socket2::SockRef;
+use linerate_sys::handle::{AsSocket as _, BorrowedSocket};
+use linerate_sys::tcp;
 use std::io;
 use std::net::TcpListener;
 
 /// Prefix of the names of congestion controls with pacing by the kernel: BBR and its later versions.
-const PACES: &[u8] = b"bbr";
+const PACES: &str = "bbr";
 /// Congestion control without pacing that every kernel has.
-const PLAIN: &[u8] = b"reno";
+const PLAIN: &str = "reno";
 
 /// Congestion control of a listener's connections that request none.
 ///
@@ -16,7 +17,7 @@ const PLAIN: &[u8] = b"reno";
 /// if BBR is the host's default, the listener begins its connections with Reno, and each gets its congestion control
 /// before it carries data.
 #[derive(Debug, Clone, Default)]
-pub struct DefaultCongestion(Option<Vec<u8>>);
+pub struct DefaultCongestion(Option<String>);
 
 impl DefaultCongestion {
     /// Keeps the congestion control of `listener` for its connections, and makes it begin them with one that does not
@@ -25,24 +26,19 @@ impl DefaultCongestion {
     /// # Errors
     /// The kernel refuses to read or set the congestion control.
     pub fn of(listener: &TcpListener) -> io::Result<Self> {
-        let listener = SockRef::from(listener);
-        let mut default = listener.tcp_congestion()?;
-        default.retain(|byte| *byte != 0);
-        if !default.starts_with(PACES) {
-            return Ok(Self(None));
+        let default = tcp::congestion(listener.as_socket())?.filter(|name| name.starts_with(PACES));
+        if default.is_some() {
+            tcp::set_congestion(listener.as_socket(), PLAIN)?;
         }
-        listener.set_tcp_congestion(PLAIN)?;
-        // The final zero is for emulators (qemu-user), which refuse values shorter than an integer.
-        default.push(0);
-        Ok(Self(Some(default)))
+        Ok(Self(default))
     }
 
     /// Sets the congestion control of a connection that requests none.
     ///
     /// # Errors
     /// The kernel does not accept it any more.
-    pub fn give(&self, connection: &SockRef<'_>) -> io::Result<()> {
-        self.0.as_ref().map_or(Ok(()), |default| connection.set_tcp_congestion(default))
+    pub fn give(&self, connection: BorrowedSocket<'_>) -> io::Result<()> {
+        self.0.as_ref().map_or(Ok(()), |default| tcp::set_congestion(connection, default))
     }
 }
 
@@ -51,23 +47,22 @@ mod tests {
     use super::*;
     use std::net::TcpStream;
 
-    fn name(socket: SockRef<'_>) -> Vec<u8> {
-        let mut name = socket.tcp_congestion().expect("has one");
-        name.retain(|byte| *byte != 0);
-        name
+    fn name(socket: BorrowedSocket<'_>) -> Option<String> {
+        tcp::congestion(socket).expect("a TCP socket")
     }
 
     /// On a host with another default, nothing is changed.
     #[test]
     fn listener_does_not_begin_connections_with_bbr() {
         let listener = TcpListener::bind("127.0.0.1:0").expect("listens");
-        let before = name(SockRef::from(&listener));
+        let before = name(listener.as_socket());
         let default = DefaultCongestion::of(&listener).expect("has one");
         let _client = TcpStream::connect(listener.local_addr().expect("listens")).expect("connects");
         let (stream, _) = listener.accept().expect("accepts");
-        let expected = if before.starts_with(b"bbr") { &b"reno"[..] } else { &before[..] };
-        assert_eq!(name(SockRef::from(&stream)), expected);
-        default.give(&SockRef::from(&stream)).expect("set");
-        assert_eq!(name(SockRef::from(&stream)), before, "connections get the host's default");
+        let paces = before.as_ref().is_some_and(|name| name.starts_with(PACES));
+        let expected = if paces { Some(PLAIN.to_owned()) } else { before.clone() };
+        assert_eq!(name(stream.as_socket()), expected);
+        default.give(stream.as_socket()).expect("set");
+        assert_eq!(name(stream.as_socket()), before, "connections get the host's default");
     }
 }

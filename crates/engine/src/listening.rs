@@ -9,6 +9,8 @@ use crate::socket::{SocketSpec, check_receive_buffer, set_options, socket};
 use crate::zone::own_with_zone;
 use linerate_model::{SocketOptions, Transport};
 use linerate_sys::handle::{AsSocket as _, BorrowedSocket};
+use linerate_sys::socket::{SHARES_DATAGRAM_PORTS, accept};
+use linerate_sys::udp::ignore_unreachable;
 use socket2::{Domain, SockAddr, SockRef, Socket, Type};
 use std::fmt;
 use std::io;
@@ -107,10 +109,12 @@ impl ListenOptions {
         let options = spec.options.clone();
         // Created even if each flow gets its own socket later, to check the options.
         let socket = socket(spec)?;
-        let Some((port, address)) = self.shared.as_ref().and_then(|port| Some((port, port.at(address)?))) else {
+        let shared = self.shared.as_ref().filter(|_| SHARES_DATAGRAM_PORTS);
+        let Some((port, address)) = shared.and_then(|port| Some((port, port.at(address)?))) else {
             self.ports.bind_in(&socket, address)?;
             socket.set_nonblocking(true).map_err(failed("fcntl(O_NONBLOCK)"))?;
             let socket = UdpSocket::from(socket);
+            ignore_unreachable(&socket).map_err(failed("ignoring ICMP"))?;
             let address = socket.local_addr().map_err(failed("getsockname"))?;
             return Ok(DatagramListener { address, v6, options, way: DatagramWay::Own(socket, self.ports) });
         };
@@ -124,7 +128,7 @@ impl ListenOptions {
     /// # Errors
     /// There are fewer.
     pub fn check_ports(&self, sockets: usize) -> Result<(), SocketError> {
-        if self.shared.is_some() { Ok(()) } else { self.ports.check(sockets) }
+        if self.shared.is_some() && SHARES_DATAGRAM_PORTS { Ok(()) } else { self.ports.check(sockets) }
     }
 }
 
@@ -192,7 +196,7 @@ impl Listener {
     /// [`io::ErrorKind::WouldBlock`] if there is none; otherwise see accept(2).
     pub fn accept(&self) -> io::Result<(TcpStream, SocketAddr)> {
         match &self.way {
-            Way::Own(listener) => listener.accept(),
+            Way::Own(listener) => accept(listener),
             Way::Shared(shared) => shared.accept(),
         }
     }
@@ -223,7 +227,7 @@ impl SharedConnections {
             result.map_err(|error| io::Error::new(io::ErrorKind::ConnectionAborted, error))?;
         }
         if self.options.as_ref().is_none_or(|options| options.congestion.is_none()) {
-            let result = self.port.congestion().give(&SockRef::from(&stream));
+            let result = self.port.congestion().give(stream.as_socket());
             result.map_err(|error| io::Error::new(io::ErrorKind::ConnectionAborted, error))?;
         }
         Ok((stream, peer))

@@ -42,16 +42,18 @@ impl Default for PeerSilence {
 impl PeerSilence {
     /// Reads the state of the connection. It should be called every second or more often.
     ///
-    /// Returns the silence of the peer in nanoseconds: zero if it has acknowledged everything that it has room for.
+    /// Returns the silence of the peer in nanoseconds: zero if it has acknowledged everything that it has room for. `None` if the system
+    /// does not report acknowledgements.
     ///
     /// # Errors
     /// The descriptor is not a TCP connection.
-    pub fn look(&mut self, connection: BorrowedSocket<'_>) -> Result<u64, Error> {
+    pub fn look(&mut self, connection: BorrowedSocket<'_>) -> Result<Option<u64>, Error> {
         let now = clock::now();
         if now >= self.looked + PERIOD_NS {
-            self.silent = self.at(now, &tcp::info(connection)?);
+            let Some(info) = tcp::info(connection)? else { return Ok(None) };
+            self.silent = self.at(now, &info);
         }
-        Ok(self.silent)
+        Ok(Some(self.silent))
     }
 
     fn at(&mut self, now: u64, info: &tcp::Info) -> u64 {

@@ -19,7 +19,7 @@ use linerate_model::{SocketOptions, Transport};
 use linerate_sys::event::Event;
 use linerate_sys::handle::{AsSocket as _, BorrowedSocket};
 use linerate_sys::netlink::Route;
-use linerate_sys::socket::wait_readable;
+use linerate_sys::socket::{SHARES_DATAGRAM_PORTS, accept, share_port, wait_readable};
 use linerate_sys::{clock, tcp};
 use socket2::{Domain, Protocol, SockAddr, SockRef, Socket, Type};
 use std::io;
@@ -80,7 +80,8 @@ struct Inner {
     takes_v4: bool,
     listener: TcpListener,
     congestion: DefaultCongestion,
-    datagrams: UdpSocket,
+    /// `None` if the system cannot share a port between sockets for datagrams.
+    datagrams: Option<UdpSocket>,
     connection_inboxes: Inboxes<TcpStream>,
     datagram_inboxes: Inboxes<Vec<u8>>,
     /// Connections that threads of sessions accepted and that belong to others.
@@ -143,8 +144,10 @@ impl PortServer {
             socket.set_only_v6(!takes_v4(listener)?)?;
         }
         socket.bind(&SockAddr::from(address))?;
-        // Set only after bind, which would otherwise share the port of another program of this user.
-        socket.set_reuse_port(true)?;
+        if SHARES_DATAGRAM_PORTS {
+            // Set only after bind, which would otherwise share the port of another program of this user.
+            share_port(socket.as_socket())?;
+        }
         Ok(socket.into())
     }
 
@@ -164,14 +167,17 @@ impl PortServer {
         // Without TCP_DEFER_ACCEPT, with which the kernel would create sockets when the first data arrive, and
         // transactions with a connection each would be a tenth slower (docs/benchmarks.md).
         let remedy = "stop it, choose another port, or name ports of their own for data with --data-ports";
-        let datagrams =
-            sharing(local, takes_v4).map_err(|error| SocketError::listening(local, Transport::Udp, remedy)(error))?;
+        let mut datagrams = None;
+        if SHARES_DATAGRAM_PORTS {
+            let socket = sharing(local, takes_v4).map_err(SocketError::listening(local, Transport::Udp, remedy))?;
+            datagrams = Some(socket.into());
+        }
         let port = SharedPort(Arc::new(Inner {
             address: SocketAddr::new(local.ip().to_canonical(), local.port()),
             takes_v4,
             listener,
             congestion,
-            datagrams: datagrams.into(),
+            datagrams,
             connection_inboxes: Inboxes(Mutex::default()),
             datagram_inboxes: Inboxes(Mutex::default()),
             passed_on: Mutex::default(),
@@ -257,7 +263,7 @@ impl SharedPort {
     /// Accepts a connection that greets `inbox`, or any listener if there is no other. Other connections are left to
     /// the thread of the port.
     pub(crate) fn accept(&self, inbox: &Inbox<TcpStream>) -> io::Result<(TcpStream, SocketAddr)> {
-        let (stream, peer) = self.0.listener.accept()?;
+        let (stream, peer) = accept(&self.0.listener)?;
         let mut bytes = [0; LONGEST];
         if let Beginning::Greeting(length) = beginning(&stream, &mut bytes)
             && (self.0.connection_inboxes.has_only(inbox) || inbox.is_greeted_by(&bytes[..length]))
@@ -299,8 +305,9 @@ impl SharedPort {
         while !inner.stopped.load(Ordering::Acquire) {
             // Threads that accept by themselves have priority; this one accepts connections that they leave.
             let accepts = inner.accepting.load(Ordering::Relaxed) == 0;
-            let sockets: Vec<_> = [inner.event.as_socket(), inner.datagrams.as_socket()]
+            let sockets: Vec<_> = [inner.event.as_socket()]
                 .into_iter()
+                .chain(inner.datagrams.as_ref().map(|socket| socket.as_socket()))
                 .chain(accepts.then(|| inner.listener.as_socket()))
                 .chain(strangers.iter().filter(|pending| !pending.is_partial).map(|pending| pending.stream.as_socket()))
                 .collect();
@@ -310,7 +317,7 @@ impl SharedPort {
             }
             while inner.event.take() {}
             let passed_on = std::mem::take(&mut *inner.passed_on());
-            let accepted = (0..ACCEPT_BATCH).map_while(|_| match inner.listener.accept() {
+            let accepted = (0..ACCEPT_BATCH).map_while(|_| match accept(&inner.listener) {
                 Ok(accepted) => Some(accepted),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => None,
                 // The connection is gone, or descriptors are lacking, which others may free.
@@ -331,9 +338,10 @@ impl SharedPort {
     }
 
     fn take_datagrams(&self) {
+        let Some(socket) = &self.0.datagrams else { return };
         let mut bytes = [0; STAMP + 1];
         for _ in 0..ACCEPT_BATCH {
-            match self.0.datagrams.recv_from(&mut bytes) {
+            match socket.recv_from(&mut bytes) {
                 Ok((length, peer)) => self.dispatch_datagram(&bytes[..length], canonical(peer)),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
                 // An ICMP error of an answer.
@@ -421,7 +429,7 @@ pub(crate) fn sharing(address: SocketAddr, takes_v4: bool) -> io::Result<Socket>
 
 /// Binds `socket` at `address`, which it shares with others of this process.
 pub(crate) fn share(socket: &Socket, address: SocketAddr) -> io::Result<()> {
-    socket.set_reuse_port(true)?;
+    share_port(socket.as_socket())?;
     socket.bind(&SockAddr::from(address))
 }
 

@@ -9,7 +9,8 @@ use crate::error::{SocketError, failed};
 use crate::zone::own_with_zone;
 use linerate_model::{SocketOptions, Transport};
 use linerate_sys::handle::AsSocket as _;
-use linerate_sys::socket::{force_receive_buffer, force_send_buffer};
+use linerate_sys::socket::{BUFFER_FACTOR, bind_device, force_receive_buffer, force_send_buffer, set_traffic_class};
+use linerate_sys::tcp;
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 use std::net::SocketAddr;
 
@@ -48,9 +49,8 @@ pub fn socket(spec: SocketSpec<'_>) -> Result<Socket, SocketError> {
     if spec.device
         && let Some(device) = &options.bind_device
     {
-        socket
-            .bind_device(Some(device.as_bytes()))
-            .map_err(failed(format!("binding to interface {device} (is it there? see `ip link`)")))?;
+        bind_device(socket.as_socket(), v6, device)
+            .map_err(failed(format!("binding to interface {device} (is it there? `linerate probe` lists them)")))?;
     }
     if let Some(address) = spec.bind {
         // A socket that is bound to an interface has its zone.
@@ -76,9 +76,7 @@ pub(crate) fn set_options(
 ) -> Result<(), SocketError> {
     if let Some(dscp) = options.dscp {
         // The upper six bits of the old type of service: RFC 2474 section 3.
-        let tos = u32::from(dscp) << 2;
-        if v6 { socket.set_tclass_v6(tos) } else { socket.set_tos_v4(tos) }
-            .map_err(failed(format!("setting DSCP {dscp}")))?;
+        set_traffic_class(socket.as_socket(), v6, dscp << 2).map_err(failed(format!("setting DSCP {dscp}")))?;
     }
     if let Some(bytes) = options.send_buffer {
         let set = send_buffer(socket, bytes.get() as usize)?;
@@ -122,14 +120,14 @@ fn last_number(path: &str) -> Option<u64> {
 
 fn tcp_options(options: &SocketOptions, socket: &Socket) -> Result<(), SocketError> {
     if let Some(name) = &options.congestion {
-        set_congestion(socket, name)?;
+        set_congestion(socket.as_socket(), name)?;
     }
     if let Some(mss) = options.mss {
-        socket.set_tcp_mss(mss.into()).map_err(failed(format!("setting an MSS of {mss}")))?;
+        tcp::set_max_segment(socket.as_socket(), mss.into()).map_err(failed(format!("setting an MSS of {mss}")))?;
     }
     socket
         .set_tcp_nodelay(true)
-        .and_then(|()| socket.set_tcp_user_timeout(Some(PEER_GONE)))
+        .and_then(|()| tcp::set_user_timeout(socket.as_socket(), Some(PEER_GONE)))
         .map_err(failed("setting TCP options"))
 }
 
@@ -142,8 +140,7 @@ fn send_buffer(socket: &Socket, bytes: usize) -> Result<usize, SocketError> {
     let size = result
         .and_then(|()| socket.send_buffer_size())
         .map_err(failed(format!("setting a send buffer of {bytes} bytes")))?;
-    // The kernel doubles the value for its own records (socket(7)), and reports the double.
-    Ok(size / 2)
+    Ok(size / BUFFER_FACTOR)
 }
 
 /// Sets a receive buffer, beyond the system's limit if permitted. Returns the actual size.
@@ -155,7 +152,7 @@ fn receive_buffer(socket: &Socket, bytes: usize) -> Result<usize, SocketError> {
     let size = result
         .and_then(|()| socket.recv_buffer_size())
         .map_err(failed(format!("setting a receive buffer of {bytes} bytes")))?;
-    Ok(size / 2)
+    Ok(size / BUFFER_FACTOR)
 }
 
 /// Checks the actual size of a buffer, which the kernel silently cuts to its limit.

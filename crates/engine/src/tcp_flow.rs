@@ -1,17 +1,15 @@
 //! TCP's own counters of a connection.
 
 use linerate_model::TcpFlow;
-use linerate_sys::tcp::Info;
+use linerate_sys::handle::AsSocket as _;
+use linerate_sys::tcp::{self, Info};
 use linerate_units::Nanos;
-use socket2::SockRef;
 use std::net::TcpStream;
 
 /// Returns the counters of `stream` between two readings of its TCP_INFO.
 pub fn tcp_flow(stream: &TcpStream, before: &Info, after: &Info) -> TcpFlow {
-    let congestion = SockRef::from(stream).tcp_congestion().unwrap_or_default();
-    let name: Vec<u8> = congestion.into_iter().take_while(|byte| *byte != 0).collect();
     TcpFlow {
-        congestion: String::from_utf8_lossy(&name).into_owned(),
+        congestion: tcp::congestion(stream.as_socket()).ok().flatten().unwrap_or_default(),
         retransmits: count(after.total_retrans, before.total_retrans),
         timeouts: u64::from(after.total_rto.wrapping_sub(before.total_rto)),
         unanswered: after.retransmits.into(),

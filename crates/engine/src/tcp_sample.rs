@@ -13,13 +13,13 @@ const NO_THRESHOLD: u32 = 0x7fff_ffff;
 /// Adds samples of `sockets` to `readings`, from at most [`SAMPLED_CONNECTIONS`] that can be read. Times are
 /// microseconds, rates kbit/s. Windows and round-trip times are means, all others sums.
 pub fn sample_tcp<'a>(sockets: impl Iterator<Item = BorrowedSocket<'a>>, readings: &mut Readings) {
-    let infos: Vec<Info> = sockets.take(SAMPLED_CONNECTIONS).filter_map(|socket| tcp::info(socket).ok()).collect();
+    let infos: Vec<Info> = sockets.take(SAMPLED_CONNECTIONS).filter_map(|socket| tcp::info(socket).ok()?).collect();
     add(&infos, readings);
 }
 
 /// Returns the number of segments that `sockets` sent again since they were connected.
 pub fn retransmits<'a>(sockets: impl Iterator<Item = BorrowedSocket<'a>>) -> u64 {
-    sockets.filter_map(|socket| tcp::info(socket).ok()).map(|info| u64::from(info.total_retrans)).sum()
+    sockets.filter_map(|socket| tcp::info(socket).ok()?).map(|info| u64::from(info.total_retrans)).sum()
 }
 
 fn add(infos: &[Info], readings: &mut Readings) {

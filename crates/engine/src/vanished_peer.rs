@@ -2,6 +2,7 @@
 
 use crate::{KEEPALIVE, KEEPALIVE_RETRIES, PEER_GONE};
 use linerate_sys::handle::AsSocket;
+use linerate_sys::tcp;
 use socket2::{SockRef, TcpKeepalive};
 use std::io;
 
@@ -12,10 +13,9 @@ use std::io;
 /// Fails if the socket is no TCP socket.
 pub fn end_if_vanished(socket: &impl AsSocket) -> io::Result<()> {
     let socket = socket.as_socket();
-    let socket = SockRef::from(&socket);
     let probes = TcpKeepalive::new().with_time(KEEPALIVE).with_interval(KEEPALIVE).with_retries(KEEPALIVE_RETRIES);
-    socket.set_tcp_keepalive(&probes)?;
-    socket.set_tcp_user_timeout(Some(PEER_GONE))
+    SockRef::from(&socket).set_tcp_keepalive(&probes)?;
+    tcp::set_user_timeout(socket, Some(PEER_GONE))
 }
 
 #[cfg(test)]

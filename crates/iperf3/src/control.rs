@@ -3,12 +3,13 @@
 use crate::error::Iperf3Error;
 use crate::job::Job;
 use crate::message;
-use crate::reading::{self, TICK, Unread, is_timeout};
+use crate::reading::{self, TICK, Unread};
 use crate::state::State;
 use linerate_engine::{PEER_GONE, SocketError, SocketSpec, Stopped, end_if_vanished, failed};
 use linerate_model::{SocketOptions, Transport};
 use linerate_sys::clock;
 use linerate_sys::handle::AsSocket as _;
+use linerate_sys::socket::is_timeout;
 use linerate_sys::socket::wait_readable;
 use serde_json::Value;
 use std::io::{self, Read as _, Write as _};

@@ -3,12 +3,12 @@
 use crate::control::{ANSWER_NS, Control, Cookie, connected};
 use crate::error::Iperf3Error;
 use crate::job::Job;
-use crate::reading::is_timeout;
 use linerate_engine::{Stopped, failed};
 use linerate_model::Transport;
 use linerate_streams::{BulkFlow, BulkSocket};
 use linerate_sys::clock;
 use linerate_sys::handle::AsSocket as _;
+use linerate_sys::socket::is_timeout;
 use linerate_sys::socket::wait_readable;
 use std::io::Write as _;
 use std::net::{TcpStream, UdpSocket};

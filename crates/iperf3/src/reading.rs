@@ -1,6 +1,7 @@
 //! Reading from a control connection with a deadline and a stop flag.
 
 use linerate_sys::clock;
+use linerate_sys::socket::is_timeout;
 use std::io::{self, Read as _};
 use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -58,11 +59,6 @@ pub(crate) fn text(stream: &TcpStream, length: usize, deadline: u64, stop: &Atom
         text.extend_from_slice(&part[..next]);
     }
     Ok(text)
-}
-
-/// Returns whether a call ended by its timeout.
-pub(crate) fn is_timeout(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
 }
 
 #[cfg(test)]

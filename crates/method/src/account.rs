@@ -84,7 +84,7 @@ fn losses(
         let of_host = missing_by_host[transfer.to];
 
         let sent = transfer.sender.sent.clone().unwrap_or_default();
-        let socket_drops = transfer.receiver.received.as_ref().map_or(0, |received| received.socket_drops);
+        let socket_drops = transfer.receiver.received.as_ref().and_then(|received| received.socket_drops).unwrap_or(0);
         let sending = HostDrops::new(sender, transfer.sender.interface.as_ref());
         let receiving = HostDrops::new(receiver, transfer.receiver.interface.as_ref());
         let ip = receiver.map(|seen| seen.network.ip).unwrap_or_default();
@@ -193,7 +193,7 @@ pub(crate) mod tests {
                 b.interfaces = vec![InterfaceCounters { rx_dropped: 30, ..interface() }];
             }
             if let Some(received) = &mut paths_of(result)[0].server.received {
-                received.socket_drops = 200;
+                received.socket_drops = Some(200);
             }
         });
         let places = loss.places;
@@ -208,7 +208,7 @@ pub(crate) mod tests {
     fn counters_never_explain_more_than_is_missing() {
         let loss = account(|result| {
             if let Some(received) = &mut paths_of(result)[0].server.received {
-                received.socket_drops = 1_000_000;
+                received.socket_drops = Some(1_000_000);
             }
         });
         assert_eq!((loss.lost, loss.places.socket_buffer, loss.places.unaccounted), (1_000, 1_000, 0));
@@ -230,7 +230,7 @@ pub(crate) mod tests {
     }
 
     fn socket_drops(result: &mut TrialResult, drops: u64) {
-        paths_of(result)[0].server.received.as_mut().expect("it received").socket_drops = drops;
+        paths_of(result)[0].server.received.as_mut().expect("it received").socket_drops = Some(drops);
     }
 
     #[test]
@@ -343,7 +343,7 @@ pub(crate) mod tests {
             b.interfaces = vec![InterfaceCounters { rx_dropped: 1, ..interface() }];
         }
         if let Some(received) = &mut paths_of(&mut result)[0].server.received {
-            received.socket_drops = 10;
+            received.socket_drops = Some(10);
         }
         assert_eq!(placed(result).caveats.iter().map(|c| c.kind).collect::<Vec<_>>(), [CaveatKind::PlaceUnsure]);
     }

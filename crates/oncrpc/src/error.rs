@@ -105,8 +105,3 @@ impl WorkError for RpcError {
         }
     }
 }
-
-/// The call would have to wait.
-pub(crate) fn is_timeout(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut | io::ErrorKind::Interrupted)
-}

@@ -1652,6 +1652,7 @@ loss-sender-filter = 送信側のフィルタ
 loss-sender-queue = 送信側のキューまたは NIC
 loss-socket-buffer = 受信側のソケットバッファ
 loss-unaccounted = どのカウンタにも現れない損失
+loss-uncounted = 受信ホストの OS はソケットでの廃棄を数えないため、その一部は受信ホスト自身が失った可能性があります。
 mesh-from = 送信元
 mesh-to = 宛先
 message-in-english = （英語）{ $text }

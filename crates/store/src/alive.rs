@@ -9,7 +9,6 @@ use crate::location::beside;
 use linerate_model::RecordId;
 use linerate_sys::byte_lock::{ByteLock, has_no_locks};
 use rusqlite::{Connection, OptionalExtension as _, Row};
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -22,7 +21,7 @@ const SILENCE: Duration = Duration::from_secs(30 * 60);
 pub(crate) struct Locks {
     store: PathBuf,
     file: PathBuf,
-    /// The kernel's boot_id; empty if it cannot be read.
+    /// Start of this machine; empty if it is not known.
     pub(crate) boot: String,
 }
 
@@ -38,8 +37,8 @@ pub(crate) struct Sign {
 impl Locks {
     /// Prepares the locks of the store at `path`.
     pub(crate) fn of(path: &Path) -> Self {
-        let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-        Self { store: path.to_owned(), file: beside(path, "-live"), boot: boot.trim().to_owned() }
+        let boot = linerate_sys::system::boot_id().unwrap_or_default();
+        Self { store: path.to_owned(), file: beside(path, "-live"), boot }
     }
 
     /// Locks run `number`. Returns `None` if the file system has no locks, and the error `held` if another program

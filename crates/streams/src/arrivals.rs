@@ -313,8 +313,8 @@ impl Arrivals {
         (Nanos::new(to - from), counted)
     }
 
-    /// Returns the counts of the window by `now`. The window was to open at `open`, and the socket has dropped `drops`.
-    pub(crate) fn outcome(mut self, open: u64, now: u64, drops: u32, io_method: &str) -> Outcome {
+    /// Returns the counts of the window by `now`. The window was to open at `open`, and the socket has dropped `drops`, if it counts them.
+    pub(crate) fn outcome(mut self, open: u64, now: u64, drops: Option<u32>, io_method: &str) -> Outcome {
         let (window, Total { datagrams, bytes: payload_bytes }) = self.counted(open, now);
         Outcome {
             received: Some(Received {
@@ -324,7 +324,8 @@ impl Arrivals {
                 arrived: self.arrived,
                 duplicates: self.duplicates,
                 reordered: self.reordered,
-                socket_drops: self.drops_after.unwrap_or(drops).saturating_sub(self.drops_before).into(),
+                socket_drops: drops
+                    .map(|drops| self.drops_after.unwrap_or(drops).saturating_sub(self.drops_before).into()),
                 joined: self.joined,
                 jitter: self.jitter.mean_ns().map(Nanos::new),
                 dscp: None,
@@ -409,7 +410,7 @@ mod tests {
     }
 
     fn received(arrivals: Arrivals) -> Received {
-        arrivals.outcome(0, u64::MAX, 0, "recvmmsg").received.expect("it receives")
+        arrivals.outcome(0, u64::MAX, Some(0), "recvmmsg").received.expect("it receives")
     }
 
     /// Bursts of ten, as from a GSO sender. A count that included the bursts at both edges would be 40 in 300 ns.
@@ -556,7 +557,7 @@ mod tests {
 
     #[test]
     fn window_that_the_receiver_ends_early_ends_with_its_last_datagram() {
-        let received = slow().outcome(0, 1_900, 0, "recvmmsg").received.expect("it receives");
+        let received = slow().outcome(0, 1_900, Some(0), "recvmmsg").received.expect("it receives");
         assert_eq!((received.messages, received.window), (2, Nanos::new(800)));
     }
 
@@ -573,10 +574,10 @@ mod tests {
         take(&mut arrivals, &datagrams(Phase::Measured, 19..20), 1_700, true, 0);
         take(&mut arrivals, &datagrams(Phase::CoolDown, 21..22), 1_900, true, 0);
         assert!(arrivals.is_marked() && arrivals.last() == 1_700 && arrivals.heard() == 1_900);
-        let received = arrivals.outcome(1_000, u64::MAX, 0, "recvmmsg").received.expect("it receives");
+        let received = arrivals.outcome(1_000, u64::MAX, Some(0), "recvmmsg").received.expect("it receives");
         assert_eq!((received.messages, received.payload_bytes, received.window), (15, 300, Nanos::new(700)));
         let silent =
-            Arrivals::of_volume(TAGGED, 1_000_000, BYTES as u64).outcome(1_000, u64::MAX, 0, "recvmmsg").received;
+            Arrivals::of_volume(TAGGED, 1_000_000, BYTES as u64).outcome(1_000, u64::MAX, Some(0), "recvmmsg").received;
         assert_eq!(silent.map(|received| (received.messages, received.window)), Some((0, Nanos::new(0))));
     }
 
@@ -602,7 +603,7 @@ mod tests {
         let received = received(arrivals);
         assert_eq!((received.arrived, received.duplicates, received.reordered), (4, 1, 1));
         // A drop just before the first measured datagram may belong to either phase, so it counts.
-        assert_eq!(received.socket_drops, 2);
+        assert_eq!(received.socket_drops, Some(2));
     }
 
     /// Without marked phases, datagrams that arrive within the window count as sent in it.
@@ -624,7 +625,7 @@ mod tests {
             arrivals.enter(phase, None);
             take(&mut arrivals, &payload, now, true, 0);
         }
-        let outcome = arrivals.outcome(0, u64::MAX, 0, "recvmmsg");
+        let outcome = arrivals.outcome(0, u64::MAX, Some(0), "recvmmsg");
         let received = outcome.received.expect("it receives");
         // The gap between the last number before the window and the first number in it counts in the window.
         assert_eq!((received.arrived, outcome.numbered), (3, Some(6)));

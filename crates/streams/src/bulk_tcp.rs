@@ -17,7 +17,6 @@ use linerate_sys::clock;
 use linerate_sys::handle::AsSocket as _;
 use linerate_sys::tcp::{self, Info};
 use linerate_units::Nanos;
-use std::io;
 use std::net::TcpStream;
 
 /// Connections of flows, with the indices of the flows.
@@ -45,8 +44,9 @@ pub(crate) struct Account<'a> {
     received_before: Option<u64>,
     shared: &'a Shared,
     stream: &'a TcpStream,
-    before: Info,
-    after: Info,
+    /// State of the connection at the edges of the window, if the system reports it.
+    before: Option<Info>,
+    after: Option<Info>,
 }
 
 impl<'a> Account<'a> {
@@ -55,22 +55,14 @@ impl<'a> Account<'a> {
             None => Window::new(shared.timeline.clone()),
             Some(_) => Window::of_volume(shared.timeline.clone()),
         };
-        Self {
-            total: 0,
-            window,
-            received_before: None,
-            shared,
-            stream,
-            before: Info::default(),
-            after: Info::default(),
-        }
+        Self { total: 0, window, received_before: None, shared, stream, before: None, after: None }
     }
 
     /// Creates the account of a receiver that has read nothing from its socket yet.
     fn of_receiver(shared: &'a Shared, stream: &'a TcpStream) -> Result<Self, StreamError> {
         let waiting = tcp::waiting(stream)?;
         let info = tcp::info(stream.as_socket())?;
-        let received_before = Some(info.bytes_received.saturating_sub(waiting));
+        let received_before = info.map(|info| info.bytes_received.saturating_sub(waiting));
         Ok(Self { received_before, ..Self::new(shared, stream) })
     }
 
@@ -92,7 +84,8 @@ impl<'a> Account<'a> {
         let (read_at, info) = shortest(clock::now, || tcp::info(self.stream.as_socket()))?;
         // A time from the caller lies at the edge itself.
         let at = now.max(read_at);
-        let total = self.received_before.map_or(self.total, |before| info.bytes_received.saturating_sub(before));
+        let arrived = self.received_before.zip(info).map(|(before, info)| info.bytes_received.saturating_sub(before));
+        let total = arrived.unwrap_or(self.total);
         match self.window.sample(at, total) {
             None => (),
             Some(Edge::Opened) => self.before = info,
@@ -124,7 +117,7 @@ impl<'a> Account<'a> {
     ///
     /// TCP counts bytes received in order. Bytes that had arrived before the window and waited for a lost segment do
     /// not count in the window.
-    pub(crate) fn close(&self) -> Result<(u64, Nanos, TcpFlow), StreamError> {
+    pub(crate) fn close(&self) -> Result<(u64, Nanos, Option<TcpFlow>), StreamError> {
         let (mut bytes, length) = self.window.counted().ok_or_else(|| {
             SocketError::InvalidRequest(format!(
                 "no call ended within the window of {}; measure longer",
@@ -133,12 +126,15 @@ impl<'a> Account<'a> {
         })?;
         if let Some(received_before) = self.received_before
             && let Some((opened, closed)) = self.window.totals()
-            && self.before.bytes_received == received_before + opened
-            && self.after.bytes_received == received_before + closed
+            && let (Some(before), Some(after)) = (&self.before, &self.after)
+            && before.bytes_received == received_before + opened
+            && after.bytes_received == received_before + closed
         {
-            bytes = bytes.min(arrived_at_most(&self.before, &self.after).unwrap_or(u64::MAX));
+            bytes = bytes.min(arrived_at_most(before, after).unwrap_or(u64::MAX));
         }
-        Ok((bytes, length, linerate_engine::tcp_flow(self.stream, &self.before, &self.after)))
+        let edges = self.before.as_ref().zip(self.after.as_ref());
+        let flow = edges.map(|(before, after)| linerate_engine::tcp_flow(self.stream, before, after));
+        Ok((bytes, length, flow))
     }
 }
 
@@ -171,11 +167,6 @@ fn shortest<T, E>(clock: impl Fn() -> u64, mut read: impl FnMut() -> Result<T, E
         }
     }
     Ok((at, reading))
-}
-
-/// Returns whether a call ended by its timeout, which lets the thread look at the clock.
-pub(crate) fn is_timeout(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use linerate_engine::{SocketError, Stopped, failed};
 use linerate_model::{SessionKey, Transport};
 use linerate_sys::clock;
 use linerate_sys::handle::AsSocket as _;
-use linerate_sys::socket::wait_readable;
+use linerate_sys::socket::{is_timeout, wait_readable};
 use socket2::{SockAddr, Socket};
 use std::io::{self, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream, UdpSocket};
@@ -156,7 +156,7 @@ impl Opening<'_> {
             match stream.read(&mut answer[filled..]) {
                 Ok(0) => return Err(self.unanswered(&io::Error::from(io::ErrorKind::UnexpectedEof))),
                 Ok(bytes) => filled += bytes,
-                Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
+                Err(error) if is_timeout(&error) => {
                     if self.stop.load(Ordering::Relaxed) {
                         return Err(Stopped.into());
                     }
@@ -220,7 +220,7 @@ impl Opening<'_> {
                             return Ok(value);
                         }
                     }
-                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => (),
+                    Err(error) if is_timeout(&error) => (),
                     Err(error) => return Err(self.unanswered(&error)),
                 }
             }

@@ -54,7 +54,7 @@ pub fn timestamped_datagrams(bytes: &[u8]) {
         arrivals.nothing(now);
     }
     let datagrams = bytes.len().div_ceil(datagram_bytes) as u64;
-    let outcome = arrivals.outcome(0, u64::MAX, 0, "recvmmsg");
+    let outcome = arrivals.outcome(0, u64::MAX, Some(0), "recvmmsg");
     let received = outcome.received.expect("a receiver has an account");
     assert!(received.arrived <= datagrams && received.messages <= datagrams, "each datagram counts once");
 }
@@ -86,7 +86,7 @@ pub fn datagrams(bytes: &[u8]) {
     let datagrams = bytes.len().div_ceil(datagram_bytes) as u64;
     assert!(arrivals.total().datagrams <= datagrams, "each datagram counts once");
     let _ = (arrivals.missing(), arrivals.last(), arrivals.end());
-    let received = arrivals.outcome(0, u64::MAX, 0, "recvmmsg").received.expect("a receiver has an account");
+    let received = arrivals.outcome(0, u64::MAX, Some(0), "recvmmsg").received.expect("a receiver has an account");
     assert!(received.arrived <= datagrams && received.duplicates <= datagrams);
     let _ = Header::read(bytes, tag);
 }

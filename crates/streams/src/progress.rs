@@ -50,7 +50,7 @@ impl Progress {
         let count = shared.flows.len();
         let first = self.next.fetch_add(CONNECTIONS_PER_READING, Ordering::Relaxed);
         for index in (0..count.min(CONNECTIONS_PER_READING)).map(|offset| (first + offset) % count) {
-            let info = connection(&shared, &shared.flows[index]).and_then(|socket| tcp::info(socket).ok());
+            let info = connection(&shared, &shared.flows[index]).and_then(|socket| tcp::info(socket).ok()?);
             if let Some(info) = info {
                 self.meters[index].retransmitted(info.total_retrans.into());
             }

@@ -10,8 +10,10 @@ mod bsd;
 mod bsd_records;
 #[cfg(any(test, not(target_os = "linux")))]
 pub mod core_time;
+mod datagram;
 #[cfg(not(target_os = "linux"))]
 mod discard;
+mod echo_answer;
 mod engine_thread;
 #[cfg(not(target_os = "linux"))]
 pub mod epoll;
@@ -21,8 +23,13 @@ pub mod event;
 pub mod interface;
 #[cfg(target_os = "linux")]
 mod linux;
+#[cfg(any(windows, target_os = "macos"))]
+mod milliseconds;
+mod nfs_ids;
+mod process_time;
 #[cfg(any(test, not(target_os = "linux")))]
 pub mod protocol_counts;
+mod queued_error;
 mod tcp_info;
 #[cfg(unix)]
 mod unix;

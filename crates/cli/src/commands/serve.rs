@@ -556,8 +556,7 @@ fn cannot_listen(address: SocketAddr, error: &std::io::Error) -> Failure {
 }
 
 fn system_name() -> HostName {
-    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-    if name.trim().is_empty() { "agent".into() } else { name.trim().into() }
+    linerate_sys::system::host_name().unwrap_or_else(|| "agent".to_owned()).as_str().into()
 }
 
 #[cfg(test)]

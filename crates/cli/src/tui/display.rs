@@ -140,6 +140,10 @@ fn show(mut screen: Screen, news: &Receiver<News>, cancel: &watch::Receiver<bool
 fn press(cancel: &watch::Receiver<bool>) -> io::Result<()> {
     while event::poll(Duration::ZERO)? {
         let Input::Key(key) = event::read()? else { continue };
+        // Windows also reports that a key was released.
+        if !key.is_press() {
+            continue;
+        }
         let is_control = key.modifiers.contains(KeyModifiers::CONTROL);
         match key.code {
             // As the signal: asking a second time ends at once.

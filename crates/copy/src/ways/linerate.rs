@@ -139,7 +139,7 @@ fn end(mut lane: TcpStream, address: SocketAddr, side: &Side, control: &Control)
     let mut word = [0];
     let heard = last_word(&mut lane, &mut word);
     // After the last word all has been acknowledged, and the figures are those of its last round trips.
-    if let Ok(after) = tcp::info(lane.as_fd()) {
+    if let Ok(Some(after)) = tcp::info(lane.as_fd()) {
         side.add_connection(tcp_flow(&lane, &tcp::Info::default(), &after));
     }
     match (heard, word[0]) {
@@ -167,7 +167,8 @@ fn last_word(lane: &mut TcpStream, word: &mut [u8; 1]) -> io::Result<()> {
             Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
             Ok(_) => return Ok(()),
             Err(error) if [io::ErrorKind::WouldBlock, io::ErrorKind::Interrupted].contains(&error.kind()) => {
-                if u128::from(silence.look(lane.as_fd()).map_err(io::Error::other)?) > connection::LOST.as_nanos() {
+                let silent = silence.look(lane.as_fd()).map_err(io::Error::other)?;
+                if silent.map(u128::from) > Some(connection::LOST.as_nanos()) {
                     return Err(nix::Error::ETIMEDOUT.into());
                 }
             }

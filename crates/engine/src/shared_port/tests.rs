@@ -296,7 +296,7 @@ fn a_session_shares_the_port_at_its_addresses_only() {
             takes_v4,
             listener,
             congestion: DefaultCongestion::default(),
-            datagrams,
+            datagrams: Some(datagrams),
             connection_inboxes: Inboxes(Mutex::default()),
             datagram_inboxes: Inboxes(Mutex::default()),
             passed_on: Mutex::default(),

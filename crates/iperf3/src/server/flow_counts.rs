@@ -14,15 +14,15 @@ use std::net::TcpStream;
 pub(super) struct FlowCounts {
     pub(super) at: u64,
     flows: Vec<FlowProgress>,
-    /// TCP_INFO of each flow.
-    tcp: Vec<tcp::Info>,
+    /// State of the connection of each flow, if the system reports it.
+    tcp: Vec<Option<tcp::Info>>,
 }
 
 /// I/O method of this end: the loops of `linerate_streams`.
 const IO_METHOD: &str = "linerate";
 
-fn tcp_info(socket: &TcpStream) -> tcp::Info {
-    tcp::info(socket.as_socket()).unwrap_or_default()
+fn tcp_info(socket: &TcpStream) -> Option<tcp::Info> {
+    tcp::info(socket.as_socket()).ok()?
 }
 
 impl FlowCounts {
@@ -58,7 +58,7 @@ impl FlowCounts {
             } else {
                 after.received_bytes.saturating_sub(before_flow.received_bytes)
             };
-            let tcp = self.tcp.get(index).zip(before.tcp.get(index)).filter(|_| *backward);
+            let tcp = self.tcp_of(before, index).filter(|_| *backward);
             results.push(FlowResult {
                 id,
                 bytes,
@@ -104,7 +104,7 @@ impl FlowCounts {
         });
         let mut flows = Vec::new();
         for (index, (flow, (_, backward))) in results.iter().zip(ways).enumerate() {
-            let info = self.tcp.get(index).zip(before.tcp.get(index));
+            let info = self.tcp_of(before, index);
             flows.push(CountsOfFlow {
                 sent_bytes: if *backward { flow.bytes } else { 0 },
                 received_bytes: if *backward { 0 } else { flow.bytes },
@@ -112,6 +112,11 @@ impl FlowCounts {
             });
         }
         EndCounts { sent, received, flows, ..EndCounts::default() }
+    }
+
+    /// Returns the state of the connection of a flow now and at `before`.
+    fn tcp_of<'a>(&'a self, before: &'a Self, index: usize) -> Option<(&'a tcp::Info, &'a tcp::Info)> {
+        self.tcp.get(index)?.as_ref().zip(before.tcp.get(index)?.as_ref())
     }
 
     fn flow(&self, index: usize) -> FlowProgress {

@@ -5,14 +5,13 @@ use super::test::Test;
 use super::{Observer, ServiceLimits};
 use crate::control::Cookie;
 use crate::flows::{ANSWER, GREETING};
-use crate::reading::is_timeout;
 use crate::state::State;
 use linerate_engine::{DefaultCongestion, SocketError, Stop, StrangerLimits, Strangers, at_one_port, failed, listen};
 use linerate_model::{SocketOptions, Transport};
 use linerate_streams::BulkSocket;
-use linerate_sys::clock;
-use linerate_sys::handle::AsSocket as _;
-use linerate_sys::socket::wait_readable;
+use linerate_sys::handle::{AsSocket as _, BorrowedSocket};
+use linerate_sys::socket::{is_timeout, set_traffic_class, wait_readable};
+use linerate_sys::{clock, tcp};
 use socket2::{Domain, Protocol, SockAddr, SockRef, Socket, Type};
 use std::io::{Read as _, Write as _};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
@@ -184,7 +183,7 @@ impl Listener {
         let max_per_address = self.limits.max_tests.div_ceil(2).max(1);
         let slot = match self.running_tests.purpose(cookie, peer, self.limits.max_tests) {
             Purpose::Flow(flows, options) => {
-                set_options(&SockRef::from(&stream), &options, peer, Some(&self.congestion));
+                set_options(stream.as_socket(), &options, peer, Some(&self.congestion));
                 // A test that has ended meanwhile accepts no flows.
                 let _ = flows.send(AcceptedFlow { number, socket: BulkSocket::Tcp(stream) });
                 return;
@@ -262,10 +261,9 @@ fn connected_socket(peer: SocketAddr, expected: &ExpectedFlows) -> std::io::Resu
     socket.set_reuse_address(true)?;
     socket.bind(&SockAddr::from(local))?;
     let socket = UdpSocket::from(socket);
-    let borrowed = SockRef::from(&socket);
-    set_options(&borrowed, &expected.socket, peer.ip(), None);
+    set_options(socket.as_socket(), &expected.socket, peer.ip(), None);
     if expected.socket.receive_buffer.is_none() {
-        borrowed.set_recv_buffer_size(UDP_RECEIVE_BUFFER)?;
+        SockRef::from(&socket).set_recv_buffer_size(UDP_RECEIVE_BUFFER)?;
     }
     socket.connect(peer)?;
     Ok(socket)
@@ -284,25 +282,27 @@ fn canonical(address: SocketAddr) -> SocketAddr {
 /// report the congestion control.
 ///
 /// Over TCP, `congestion` applies if the client requests none, or one that this host does not have.
-fn set_options(socket: &SockRef<'_>, options: &SocketOptions, peer: IpAddr, congestion: Option<&DefaultCongestion>) {
+fn set_options(
+    socket: BorrowedSocket<'_>,
+    options: &SocketOptions,
+    peer: IpAddr,
+    congestion: Option<&DefaultCongestion>,
+) {
+    let borrowed = SockRef::from(&socket);
     if let Some(dscp) = options.dscp {
-        let tos = u32::from(dscp) << 2;
-        let _ = match peer.to_canonical() {
-            IpAddr::V4(_) => socket.set_tos_v4(tos),
-            IpAddr::V6(_) => socket.set_tclass_v6(tos),
-        };
+        let _ = set_traffic_class(socket, peer.to_canonical().is_ipv6(), dscp << 2);
     }
     if let Some(bytes) = options.send_buffer {
-        let _ = socket.set_send_buffer_size(bytes.get() as usize);
+        let _ = borrowed.set_send_buffer_size(bytes.get() as usize);
     }
     if let Some(bytes) = options.receive_buffer {
-        let _ = socket.set_recv_buffer_size(bytes.get() as usize);
+        let _ = borrowed.set_recv_buffer_size(bytes.get() as usize);
     }
     if let Some(default) = congestion {
-        let is_set = options.congestion.as_ref().is_some_and(|name| socket.set_tcp_congestion(name.as_bytes()).is_ok());
+        let is_set = options.congestion.as_ref().is_some_and(|name| tcp::set_congestion(socket, name).is_ok());
         if !is_set {
             let _ = default.give(socket);
         }
-        let _ = socket.set_tcp_nodelay(true);
+        let _ = borrowed.set_tcp_nodelay(true);
     }
 }

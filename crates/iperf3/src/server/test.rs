@@ -7,9 +7,10 @@ use super::{Observer, ServedTest, ServiceLimits};
 use crate::cpu::CpuTime;
 use crate::message;
 use crate::peer_end::PeerEnd;
-use crate::reading::{self, TICK, Unread, is_timeout};
+use crate::reading::{self, TICK, Unread};
 use crate::results::{FlowResult, TestResults};
 use crate::state::State;
+use linerate_sys::socket::is_timeout;
 
 use linerate_engine::{Stop, Timeline, end_if_vanished};
 use linerate_model::{
@@ -17,7 +18,8 @@ use linerate_model::{
 };
 use linerate_observe::interface_of;
 use linerate_streams::{Bulk, BulkFlow, BulkOptions, BulkSocket};
-use linerate_sys::clock;
+use linerate_sys::handle::AsSocket as _;
+use linerate_sys::{clock, tcp};
 use linerate_units::{BitRate, Nanos};
 use serde_json::Value;
 use std::io::{Read as _, Write as _};
@@ -393,8 +395,7 @@ fn client_end(
 /// Returns the congestion control of a flow.
 fn congestion(socket: &BulkSocket) -> Option<String> {
     let BulkSocket::Tcp(stream) = socket else { return None };
-    let name = socket2::SockRef::from(stream).tcp_congestion().ok()?;
-    Some(String::from_utf8_lossy(&name).trim_end_matches('\0').to_owned())
+    tcp::congestion(stream.as_socket()).ok()?
 }
 
 /// Describes a test. Data that this host sent are reported as the client counted them, because TCP may still buffer a

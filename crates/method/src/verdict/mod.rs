@@ -92,6 +92,21 @@ impl Opinion {
         Self { next: Some(next), ..self }
     }
 
+    /// Lowers the support of a loss on the path where the receiving system does not count what its sockets drop: it may have lost the
+    /// datagrams itself, the more so if its threads had hardly time to receive them.
+    fn unless_dropped_uncounted(self, facts: &FlowFacts) -> Self {
+        let lost = facts.udp.is_some_and(|udp| udp.drops_uncounted && udp.wire > NOTABLE_LOSS);
+        if !lost {
+            return self;
+        }
+        let most = if facts.receiver.occupied() < NEARLY_OCCUPIED { Support::For } else { Support::Hint };
+        let why = message!(
+            "loss-uncounted",
+            "The receiving host's system does not count what its sockets drop, so that it may have lost a part of that itself."
+        );
+        Self { support: self.support.min(most), text: self.text.and(why), ..self }
+    }
+
     /// Marks an opinion that only says that nothing else explains the result.
     fn by_elimination(self) -> Self {
         Self { by_elimination: true, ..self }

@@ -22,7 +22,7 @@ const MUCH_OF_TIME: f64 = 0.25;
 pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
     let opinion = match facts.work {
         Work::Transact => of_requests(facts),
-        Work::Udp => of_datagrams(facts),
+        Work::Udp => of_datagrams(facts).map(|opinion| opinion.unless_dropped_uncounted(facts)),
         Work::Tcp => {
             let tcp = facts.tcp.as_ref()?;
             let counted = facts.receiver.corrupted + facts.inbound.filtered;

@@ -101,7 +101,8 @@ fn before_a_lossy_path(own: Opinion, path: Option<Opinion>, lost: f64) -> Opinio
 }
 
 fn on_path_of_datagrams(facts: &FlowFacts) -> Option<Opinion> {
-    of_datagrams(facts).map(|opinion| opinion.at(LimitPlace::ForwardPath).then(advice()))
+    let opinion = of_datagrams(facts)?.unless_dropped_uncounted(facts);
+    Some(opinion.at(LimitPlace::ForwardPath).then(advice()))
 }
 
 /// A shaper at one of the hosts themselves, which its own queue shows.

@@ -91,8 +91,9 @@ pub struct Received {
     /// UDP: such datagrams that arrived after one with a higher sequence number (RFC 4737 section 3.3).
     pub reordered: u64,
     /// UDP: what the kernel dropped for want of room in these sockets' buffers (SO_RXQ_OVFL), from the last datagram before the
-    /// first of these to the first one after them. Counted in datagrams, or in runs of joined datagrams where `joined` is set.
-    pub socket_drops: u64,
+    /// first of these to the first one after them. Counted in datagrams, or in runs of joined datagrams where `joined` is set. `None` if
+    /// the receiver's operating system does not count them.
+    pub socket_drops: Option<u64>,
     /// UDP: buffers in which the kernel delivered joined datagrams (UDP_GRO); zero if none were joined.
     pub joined: u64,
     /// UDP: mean deviation of transit times, RFC 3550 section 6.4.1; none for TCP.
@@ -146,7 +147,7 @@ impl AddAssign<&Self> for Received {
         self.arrived += other.arrived;
         self.duplicates += other.duplicates;
         self.reordered += other.reordered;
-        self.socket_drops += other.socket_drops;
+        self.socket_drops = self.socket_drops.zip(other.socket_drops).map(|(own, others)| own + others);
         self.joined += other.joined;
         if let Some(other) = other.dscp {
             let dscp = self.dscp.get_or_insert_default();

@@ -10,8 +10,8 @@ use linerate_model::{NfsOperation, SocketOptions, Transport};
 use linerate_oncrpc::client::Caller;
 use linerate_oncrpc::message::{Credential, Reply};
 use linerate_oncrpc::{RpcError, socket_from_privileged_port};
-use linerate_sys::clock;
 use linerate_sys::handle::AsSocket as _;
+use linerate_sys::{clock, tcp};
 use linerate_units::Nanos;
 use socket2::{SockAddr, TcpKeepalive};
 use std::collections::HashMap;
@@ -241,7 +241,7 @@ impl Connection {
             return Err(lost("it was stopped"));
         }
         if let Some(stream) = self.caller.stream()
-            && u128::from(self.silence.look(stream.as_socket()).map_err(lost)?) > LOST.as_nanos()
+            && self.silence.look(stream.as_socket()).map_err(lost)?.map(u128::from) > Some(LOST.as_nanos())
         {
             return Err(lost(format!("{} has shown no sign for {} s", self.caller.server(), LOST.as_secs())));
         }
@@ -315,7 +315,7 @@ pub(super) fn dial(address: SocketAddr, from_privileged: bool) -> Result<Caller,
             &TcpKeepalive::new().with_time(KEEPALIVE).with_interval(KEEPALIVE).with_retries(KEEPALIVE_RETRIES),
         )
         // It would end the connection to a live server that takes nothing for a while: see PeerSilence.
-        .and_then(|()| socket.set_tcp_user_timeout(None))
+        .and_then(|()| tcp::set_user_timeout(socket.as_socket(), None))
         .map_err(RpcError::socket("setting up a connection"))?;
     Caller::tcp(socket.into())
 }

@@ -10,7 +10,7 @@ pub(crate) fn cpu_of(tid: i32) -> Option<Nanos> {
 
 /// Returns the CPU time so far of this process.
 pub(crate) fn process_cpu() -> Option<Nanos> {
-    cpu_time::of_process()
+    cpu_time::of_process().map(|time| time.user + time.system)
 }
 
 /// Returns `None`: how long a thread waited for a core is not known.

@@ -2,11 +2,12 @@
 
 use super::REPLY_MAXIMUM;
 use super::waiting::Waiting;
-use crate::error::{RpcError, is_timeout};
+use crate::error::RpcError;
 use crate::message::{Credential, Procedure, Reply, put_call, read_reply};
 use crate::record::{Records, put_record};
 use linerate_sys::handle::AsSocket as _;
 use linerate_sys::socket;
+use linerate_sys::socket::is_timeout;
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;

@@ -2,9 +2,10 @@
 
 use super::retransmission::{GIVE_UP_NS, Retransmission};
 use super::waiting::Waiting;
-use crate::error::{RpcError, is_timeout};
+use crate::error::RpcError;
 use crate::message::{Credential, Procedure, Reply, put_call, read_reply};
 use linerate_sys::handle::AsSocket as _;
+use linerate_sys::socket::is_timeout;
 use linerate_sys::socket::{ECONNREFUSED, EMSGSIZE, ENOBUFS, ENOMEM};
 use linerate_sys::{clock, socket, udp};
 use std::cmp::Reverse;

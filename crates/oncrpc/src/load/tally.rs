@@ -92,8 +92,8 @@ pub struct Edges<'a> {
     index: usize,
     /// Calls sent again before the load began.
     retransmitted_before: Option<u64>,
-    opened: Option<(Info, u64)>,
-    closed: Option<(Info, u64)>,
+    opened: Option<(Option<Info>, u64)>,
+    closed: Option<(Option<Info>, u64)>,
     silence: PeerSilence,
 }
 
@@ -110,7 +110,7 @@ impl<'a> Edges<'a> {
     /// The server is gone, or its connection cannot be looked at.
     pub fn sample(&mut self, caller: &Caller, now: u64) -> Result<(), RpcError> {
         if let Some(stream) = caller.stream()
-            && self.silence.look(stream.as_socket())? > GONE_NS
+            && self.silence.look(stream.as_socket())? > Some(GONE_NS)
         {
             let seconds = GONE_NS / 1_000_000_000;
             let calls = caller.outstanding();
@@ -134,14 +134,15 @@ impl<'a> Edges<'a> {
     pub fn finish(mut self, caller: &Caller) -> Result<(Option<TcpFlow>, u64), RpcError> {
         let (before, sent_before) = self.opened.take().unwrap_or_default();
         let (after, sent_after) = self.closed.take().map_or_else(|| look(caller), Ok)?;
-        let flow = caller.stream().map(|stream| linerate_engine::tcp_flow(stream, &before, &after));
+        let flow = caller.stream().zip(before.zip(after));
+        let flow = flow.map(|(stream, (before, after))| linerate_engine::tcp_flow(stream, &before, &after));
         Ok((flow, sent_after - sent_before))
     }
 }
 
-fn look(caller: &Caller) -> Result<(Info, u64), RpcError> {
+fn look(caller: &Caller) -> Result<(Option<Info>, u64), RpcError> {
     let info = caller.stream().map(|stream| tcp::info(stream.as_socket())).transpose()?;
-    Ok((info.unwrap_or_default(), caller.retransmitted()))
+    Ok((info.flatten(), caller.retransmitted()))
 }
 
 #[cfg(test)]

@@ -3,12 +3,13 @@
 use super::later::Later;
 use super::tcp::OWED_MAXIMUM;
 use super::{CallerProof, Executed, Shared, prepared, wait_ns};
-use crate::error::{RpcError, is_timeout};
+use crate::error::RpcError;
 use crate::greeting::KnownCallers;
 use linerate_engine::{DatagramListener, ReplyAllowance, StrangerReplies};
 use linerate_model::Transport;
 use linerate_sys::event::Event;
 use linerate_sys::handle::{AsSocket as _, BorrowedSocket};
+use linerate_sys::socket::is_timeout;
 use linerate_sys::{clock, socket};
 use std::collections::HashSet;
 use std::net::{SocketAddr, UdpSocket};

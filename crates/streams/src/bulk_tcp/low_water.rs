@@ -51,6 +51,7 @@ impl LowWater {
         self.bytes = 0;
         self.adjusted = now;
         if mark != self.mark {
+            // A reader wakes more often without the mark.
             tcp::set_low_water(stream, mark as u32)?;
             self.mark = mark;
         }

@@ -1,7 +1,7 @@
 //! A receiver of bulk data over TCP.
 
 use super::low_water::LowWater;
-use super::{Account, Connections, is_timeout, set_nonblocking};
+use super::{Account, Connections, set_nonblocking};
 use crate::budget::Budget;
 use crate::error::StreamError;
 use crate::flow::{Outcome, Shared, Wire};
@@ -11,6 +11,7 @@ use linerate_engine::{PEER_GONE, Stopped};
 use linerate_model::{FlowCounts, ReceiveBy, Received, StreamTask};
 use linerate_sys::epoll::Interest;
 use linerate_sys::handle::{AsSocket as _, BorrowedSocket};
+use linerate_sys::socket::is_timeout;
 use linerate_sys::socket::wait_readable;
 use linerate_sys::{clock, tcp};
 use std::io::Read as _;
@@ -243,7 +244,7 @@ impl<'a> Receiver<'a> {
                 io_method: io_method.to_owned(),
                 ..Received::default()
             }),
-            flow: FlowCounts { sent_bytes: 0, received_bytes: bytes, tcp: Some(tcp) },
+            flow: FlowCounts { sent_bytes: 0, received_bytes: bytes, tcp },
             ..Outcome::default()
         })
     }

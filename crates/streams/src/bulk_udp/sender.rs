@@ -3,7 +3,6 @@
 use super::backlog::Backlog;
 use super::{COOL_DOWN_NS, MARKS, MARKS_NS, PLAIN_BATCH, PLAIN_BATCH_BYTES, Sockets, phase_at};
 use crate::budget::Budget;
-use crate::bulk_tcp::is_timeout;
 use crate::datagram::{Numbering, Phase};
 use crate::error::StreamError;
 use crate::flow::{Outcome, Shared, is_cut_off};
@@ -13,6 +12,7 @@ use linerate_engine::{Pace, SocketError, Stopped, failed};
 use linerate_model::{FlowCounts, Sent, StreamTask, Transport, ip_packets};
 use linerate_sys::epoll::Interest;
 use linerate_sys::handle::{AsSocket as _, BorrowedSocket};
+use linerate_sys::socket::is_timeout;
 use linerate_sys::socket::{ECONNREFUSED, EIO, EMSGSIZE, ENOBUFS, ENOMEM};
 use linerate_sys::udp::Outgoing;
 use linerate_sys::{clock, socket, udp};

@@ -3,7 +3,6 @@
 
 use super::{DRAIN_NS, SILENCE_NS, Schedule, Tally, quiet_ns, schedule};
 use crate::accept::{is_exhausted, is_transient, pause};
-use crate::bulk_tcp::is_timeout;
 use crate::error::StreamError;
 use crate::flow::{Link, Outcome, Shared};
 use crate::hello::{self, Hello};
@@ -11,6 +10,7 @@ use crate::options;
 use linerate_engine::{Listener, SocketError, Stopped, StrangerLimits, Strangers, failed};
 use linerate_model::{FlowCounts, SessionKey, TransactTask};
 use linerate_sys::handle::AsSocket as _;
+use linerate_sys::socket::is_timeout;
 use linerate_sys::{clock, socket, tcp};
 use socket2::SockAddr;
 use std::io::{self, Write as _};

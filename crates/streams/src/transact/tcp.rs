@@ -1,12 +1,13 @@
 //! Transactions over a persistent TCP connection, with any number of outstanding requests.
 
 use super::{QUIET_NS, SILENCE_NS, Schedule, Tally, drained, schedule};
-use crate::bulk_tcp::{Account, is_timeout};
+use crate::bulk_tcp::Account;
 use crate::error::StreamError;
 use crate::flow::{Outcome, Shared};
 use linerate_engine::Stopped;
 use linerate_model::{FlowCounts, TransactTask};
 use linerate_sys::handle::AsSocket as _;
+use linerate_sys::socket::is_timeout;
 use linerate_sys::{clock, socket, tcp};
 use std::collections::VecDeque;
 use std::io;
@@ -113,7 +114,7 @@ pub(super) fn ask(
             }
             Err(error) if is_timeout(&error) => {
                 now = account.sample()?;
-                let left = unsent + tcp::unacknowledged(stream)?;
+                let left = unsent + tcp::unacknowledged(stream)?.unwrap_or(0);
                 if left < unacknowledged {
                     heard = now;
                 }
@@ -142,7 +143,7 @@ pub(super) fn ask(
     let (_, _, tcp) = account.close()?;
     Ok(Outcome {
         transactions: Some(tally.transactions),
-        flow: FlowCounts { sent_bytes, received_bytes, tcp: Some(tcp) },
+        flow: FlowCounts { sent_bytes, received_bytes, tcp },
         ..Outcome::default()
     })
 }
@@ -212,7 +213,7 @@ pub(super) fn answer(
                 socket::wait_writable(stream.as_socket(), 100_000_000)?;
             }
             Err(error) if is_timeout(&error) => {
-                let left = tcp::unacknowledged(stream)?;
+                let left = tcp::unacknowledged(stream)?.unwrap_or(0);
                 if left < unacknowledged {
                     heard = now;
                 }
@@ -232,7 +233,7 @@ pub(super) fn answer(
     account.end()?;
     let (received_bytes, _, tcp) = account.close()?;
     let sent_bytes = received_bytes / request * response;
-    Ok(Outcome { flow: FlowCounts { sent_bytes, received_bytes, tcp: Some(tcp) }, ..Outcome::default() })
+    Ok(Outcome { flow: FlowCounts { sent_bytes, received_bytes, tcp }, ..Outcome::default() })
 }
 
 fn gone(shared: &Shared, index: usize, error: &io::Error, tally: &Tally<'_>) -> StreamError {

@@ -2,7 +2,6 @@
 //! header, otherwise one byte.
 
 use super::{Tally, quiet_ns, schedule};
-use crate::bulk_tcp::is_timeout;
 use crate::datagram::{self, HEADER, Header};
 use crate::error::StreamError;
 use crate::flow::{Outcome, Shared, is_cut_off};
@@ -10,6 +9,7 @@ use crate::job::NARROW_OUTSTANDING;
 use linerate_engine::{Stopped, failed};
 use linerate_model::{FlowCounts, TransactTask};
 use linerate_sys::handle::AsSocket as _;
+use linerate_sys::socket::is_timeout;
 use linerate_sys::socket::{ECONNREFUSED, ENOBUFS, ENOMEM};
 use linerate_sys::{clock, socket, udp};
 use std::collections::VecDeque;

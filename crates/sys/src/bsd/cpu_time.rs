@@ -1,7 +1,10 @@
 //! CPU time of threads and of the process.
 
 use crate::clock;
+pub use crate::process_time::ProcessTime;
+pub use crate::usage::process_time as of_process;
 use linerate_units::Nanos;
+#[cfg(target_os = "freebsd")]
 use nix::time::{ClockId, clock_gettime};
 
 /// Returns the CPU time so far of a thread of this process. `None` if it has ended.
@@ -38,11 +41,7 @@ pub fn of_caller() -> Option<Nanos> {
     Some(Nanos::new(clock::thread_cpu()))
 }
 
-/// Returns the CPU time so far of this process. `None` if the system does not report it.
-pub fn of_process() -> Option<Nanos> {
-    time(ClockId::CLOCK_PROCESS_CPUTIME_ID)
-}
-
+#[cfg(target_os = "freebsd")]
 fn time(clock: ClockId) -> Option<Nanos> {
     let time = clock_gettime(clock).ok()?;
     Some(Nanos::new(time.tv_sec().unsigned_abs() * 1_000_000_000 + time.tv_nsec().unsigned_abs()))

@@ -2,37 +2,11 @@
 
 use super::ancillary::{Control, receive};
 use crate::Error;
+pub use crate::datagram::{Received, SendDetails};
 use crate::socket::write_option;
 use std::io;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::os::fd::AsFd as _;
-
-/// A datagram as [`receive_with_details`] returns it. Fields are `None` if the kernel did not report them, and without
-/// [`report_details`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Received {
-    /// Length of the datagram in bytes. It is one more than the buffer's if the datagram did not fit.
-    pub length: usize,
-    /// Address of the sender. An IPv6 socket reports IPv4 senders as IPv4-mapped addresses.
-    pub from: SocketAddr,
-    /// Address that the datagram was sent to, never IPv4-mapped.
-    pub to: Option<IpAddr>,
-    /// TTL or hop limit of the IP header.
-    pub ttl: Option<u8>,
-    /// Type of service or traffic class of the IP header: DSCP in the upper 6 bits, ECN in the lower 2.
-    pub traffic_class: Option<u8>,
-    /// Time of reception by CLOCK_REALTIME, in nanoseconds since 1970, in steps of 1 us (SO_TIMESTAMP).
-    pub arrived_unix_ns: Option<u64>,
-}
-
-/// Fields of the IP header of a datagram that [`send_from`] sends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct SendDetails {
-    /// Source address. `None` lets the kernel choose.
-    pub from: Option<IpAddr>,
-    /// Type of service or traffic class. `None` uses the socket's.
-    pub traffic_class: Option<u8>,
-}
 
 /// Makes the kernel report the details of datagrams that arrive from now on (SO_TIMESTAMP, IP_RECVDSTADDR, IP_RECVTTL and IP_RECVTOS of ip(4), and
 /// their IPv6 counterparts).

@@ -2,14 +2,77 @@
 
 use crate::Error;
 pub use crate::discard::discard;
-use crate::socket_option::{Plain, read_option};
+use crate::socket_option::{Plain, read_option, write_option};
 pub use crate::stream::{peek, receive, send_now, set_low_water, waiting};
 pub use crate::tcp_info::Info;
 use nix::sys::sendfile::sendfile;
+use socket2::SockRef;
 use std::fs::File;
 use std::io;
 use std::net::TcpStream;
 use std::os::fd::{AsFd as _, BorrowedFd};
+use std::time::Duration;
+
+/// Returns the name of a socket's congestion control.
+///
+/// # Errors
+/// `socket` is no TCP socket.
+#[cfg(target_os = "freebsd")]
+pub fn congestion(socket: BorrowedFd<'_>) -> io::Result<Option<String>> {
+    let mut name = SockRef::from(&socket).tcp_congestion()?;
+    name.retain(|byte| *byte != 0);
+    Ok(Some(String::from_utf8_lossy(&name).into_owned()))
+}
+
+/// Sets the congestion control of a socket.
+///
+/// # Errors
+/// The kernel has no such control.
+#[cfg(target_os = "freebsd")]
+pub fn set_congestion(socket: BorrowedFd<'_>, name: &str) -> io::Result<()> {
+    SockRef::from(&socket).set_tcp_congestion(name.as_bytes())
+}
+
+/// Returns `None`: macOS does not report the congestion control of a socket.
+///
+/// # Errors
+/// None on this system.
+#[cfg(target_os = "macos")]
+pub fn congestion(_socket: BorrowedFd<'_>) -> io::Result<Option<String>> {
+    Ok(None)
+}
+
+/// Fails: macOS has one congestion control for all sockets.
+///
+/// # Errors
+/// Always, with `Unsupported`.
+#[cfg(target_os = "macos")]
+pub fn set_congestion(_socket: BorrowedFd<'_>, _name: &str) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+/// Limits the segments of a connection to `bytes` of payload (TCP_MAXSEG), and announces that to its peer.
+///
+/// # Errors
+/// The kernel refuses the size.
+pub fn set_max_segment(socket: BorrowedFd<'_>, bytes: u32) -> io::Result<()> {
+    SockRef::from(&socket).set_tcp_mss(bytes)
+}
+
+/// Ends a connection whose sent data has been unacknowledged for `timeout`, in whole seconds (TCP_MAXUNACKTIME of FreeBSD, TCP_RXT_CONNDROPTIME of
+/// macOS). `None` is the system's own limit.
+///
+/// # Errors
+/// `socket` is no TCP socket.
+pub fn set_user_timeout(socket: BorrowedFd<'_>, timeout: Option<Duration>) -> io::Result<()> {
+    #[cfg(target_os = "freebsd")]
+    use libc::TCP_MAXUNACKTIME as OPTION;
+    /// TCP_RXT_CONNDROPTIME of netinet/tcp.h.
+    #[cfg(target_os = "macos")]
+    const OPTION: i32 = 0x80;
+    let seconds = timeout.map_or(0, |timeout| i32::try_from(timeout.as_secs().max(1)).unwrap_or(i32::MAX));
+    write_option(socket, libc::IPPROTO_TCP, OPTION, &seconds, "setsockopt(user timeout)").map_err(|error| error.source)
+}
 
 /// Sends up to `length` bytes of `file` from `offset` on, without a copy in user space.
 ///
@@ -43,12 +106,16 @@ pub fn send_file(connection: &TcpStream, file: &File, offset: u64, length: usize
 /// # Errors
 /// ioctl(2) fails.
 #[cfg(target_os = "freebsd")]
-pub fn unacknowledged(connection: &TcpStream) -> Result<u64, Error> {
+pub fn unacknowledged(connection: &TcpStream) -> Result<Option<u64>, Error> {
     use std::os::fd::AsRawFd as _;
     let mut bytes: libc::c_int = 0;
     // SAFETY: FIONWRITE writes one int to where it points; the descriptor is borrowed.
     let result = unsafe { libc::ioctl(connection.as_raw_fd(), libc::FIONWRITE, &raw mut bytes) };
-    if result == 0 { Ok(bytes.unsigned_abs().into()) } else { Err(Error::last("ioctl(FIONWRITE)", "a TCP connection")) }
+    if result == 0 {
+        Ok(Some(bytes.unsigned_abs().into()))
+    } else {
+        Err(Error::last("ioctl(FIONWRITE)", "a TCP connection"))
+    }
 }
 
 /// Returns the bytes that were handed over and that the peer has not acknowledged yet, unsent ones included (SO_NWRITE).
@@ -56,9 +123,9 @@ pub fn unacknowledged(connection: &TcpStream) -> Result<u64, Error> {
 /// # Errors
 /// getsockopt(2) fails.
 #[cfg(target_os = "macos")]
-pub fn unacknowledged(connection: &TcpStream) -> Result<u64, Error> {
+pub fn unacknowledged(connection: &TcpStream) -> Result<Option<u64>, Error> {
     let bytes: i32 = read_option(connection.as_fd(), libc::SOL_SOCKET, libc::SO_NWRITE, "getsockopt(SO_NWRITE)")?;
-    Ok(bytes.unsigned_abs().into())
+    Ok(Some(bytes.unsigned_abs().into()))
 }
 
 /// Reads the state of a connection (TCP_INFO of tcp(4)). Fields of [`Info`] that FreeBSD lacks are zero.
@@ -66,11 +133,11 @@ pub fn unacknowledged(connection: &TcpStream) -> Result<u64, Error> {
 /// # Errors
 /// getsockopt(2) fails.
 #[cfg(target_os = "freebsd")]
-pub fn info(connection: BorrowedFd<'_>) -> Result<Info, Error> {
+pub fn info(connection: BorrowedFd<'_>) -> Result<Option<Info>, Error> {
     let read: libc::tcp_info = read_option(connection, libc::IPPROTO_TCP, libc::TCP_INFO, "getsockopt(TCP_INFO)")?;
     // The kernel counts bytes where Linux counts segments.
     let mss = read.tcpi_snd_mss.max(1);
-    Ok(Info {
+    Ok(Some(Info {
         rto: read.tcpi_rto,
         snd_mss: read.tcpi_snd_mss,
         rcv_mss: read.tcpi_rcv_mss,
@@ -83,7 +150,7 @@ pub fn info(connection: BorrowedFd<'_>) -> Result<Info, Error> {
         rcv_ooopack: read.tcpi_rcv_ooopack,
         snd_wnd: read.tcpi_snd_wnd,
         ..Info::default()
-    })
+    }))
 }
 
 /// Reads the state of a connection (TCP_CONNECTION_INFO of netinet/tcp.h). Fields of [`Info`] that macOS lacks are zero. It has times in
@@ -92,13 +159,13 @@ pub fn info(connection: BorrowedFd<'_>) -> Result<Info, Error> {
 /// # Errors
 /// getsockopt(2) fails.
 #[cfg(target_os = "macos")]
-pub fn info(connection: BorrowedFd<'_>) -> Result<Info, Error> {
+pub fn info(connection: BorrowedFd<'_>) -> Result<Option<Info>, Error> {
     const MICROS_PER_MS: u32 = 1_000;
     let call = "getsockopt(TCP_CONNECTION_INFO)";
     let read: libc::tcp_connection_info = read_option(connection, libc::IPPROTO_TCP, libc::TCP_CONNECTION_INFO, call)?;
     let mss = read.tcpi_maxseg.max(1);
     let retransmits = read.tcpi_txretransmitbytes.div_ceil(mss.into());
-    Ok(Info {
+    Ok(Some(Info {
         rto: read.tcpi_rto.saturating_mul(MICROS_PER_MS),
         snd_mss: read.tcpi_maxseg,
         rtt: read.tcpi_srtt.saturating_mul(MICROS_PER_MS),
@@ -112,7 +179,7 @@ pub fn info(connection: BorrowedFd<'_>) -> Result<Info, Error> {
         snd_wnd: read.tcpi_snd_wnd,
         rcv_wnd: read.tcpi_rcv_wnd,
         ..Info::default()
-    })
+    }))
 }
 
 #[cfg(target_os = "freebsd")]

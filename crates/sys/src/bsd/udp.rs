@@ -43,6 +43,14 @@ pub fn report_traffic_class(socket: &UdpSocket) -> Result<(), Error> {
     write_option(socket.as_fd(), libc::IPPROTO_IP, libc::IP_RECVTOS, &1i32, "setsockopt(IP_RECVTOS)")
 }
 
+/// Does nothing: an unconnected socket does not report the ICMP messages "port unreachable".
+///
+/// # Errors
+/// None on this system.
+pub fn ignore_unreachable(_socket: &UdpSocket) -> io::Result<()> {
+    Ok(())
+}
+
 /// Receives one datagram; with `wait`, waits for it as long as the socket's read timeout says. Returns its length, or one more than that of
 /// `into` if it did not fit.
 ///

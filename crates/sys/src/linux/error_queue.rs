@@ -1,6 +1,7 @@
 //! Errors of packets that a socket sent: the ICMP messages that the kernel matched to it (IP_RECVERR of ip(7)).
 
 use crate::Error;
+pub use crate::queued_error::{ErrorOrigin, QueuedError};
 use crate::socket::write_option;
 use nix::cmsg_space;
 use nix::sys::socket::{ControlMessageOwned, MsgFlags, SockaddrStorage, recvmsg};
@@ -14,38 +15,6 @@ const IP_RECVERR_RFC4884: i32 = 26;
 const IPV6_RECVERR_RFC4884: i32 = 31;
 /// SO_EE_RFC4884_FLAG_INVALID of `<linux/errqueue.h>`.
 const EXTENSION_INVALID: u8 = 1;
-
-/// An error of a packet that the socket sent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct QueuedError {
-    /// Reporter of the error.
-    pub origin: ErrorOrigin,
-    /// Number of the error, as in EMSGSIZE.
-    pub errno: i32,
-    /// ICMP type and code; zero if this host reported the error.
-    pub icmp: [u8; 2],
-    /// MTU of a packet that was too big; zero otherwise.
-    pub mtu: u32,
-    /// Sender of the ICMP message.
-    pub from: Option<IpAddr>,
-    /// Bytes of the quoted packet after its transport header, written to the buffer.
-    pub quoted: usize,
-    /// Offset of the ICMP extension structure in the buffer (RFC 4884). `None` if there is none, or it is invalid.
-    pub extension: Option<usize>,
-    /// Time of reception by CLOCK_REALTIME, in nanoseconds since 1970. `None` without SO_TIMESTAMPNS.
-    pub arrived_unix_ns: Option<u64>,
-}
-
-/// Reporter of an error.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ErrorOrigin {
-    /// This host.
-    Local,
-    /// ICMP.
-    Icmp,
-    /// ICMPv6.
-    Icmp6,
-}
 
 /// Makes the kernel queue errors of sent packets, with the extensions of ICMP messages where it can (Linux 5.9).
 ///
@@ -121,7 +90,6 @@ pub fn take_error(socket: BorrowedFd<'_>, into: &mut [u8]) -> io::Result<Option<
                 libc::SO_EE_ORIGIN_ICMP6 => ErrorOrigin::Icmp6,
                 _ => ErrorOrigin::Local,
             },
-            errno: raw.ee_errno as i32,
             icmp: [raw.ee_type, raw.ee_code],
             mtu: if raw.ee_errno == libc::EMSGSIZE as u32 { raw.ee_info } else { 0 },
             from: from.map(|from| from.to_canonical()),
@@ -157,7 +125,7 @@ mod tests {
             socket.send_to(b"where is everybody", closed).expect("sends");
             assert!(wait_readable(&[socket.as_fd()], 10_000_000_000).expect("waits"));
             let error = take_error(socket.as_fd(), &mut quoted).expect("reads").expect("an error");
-            assert_eq!((error.origin, error.icmp, error.errno), (origin, icmp, libc::ECONNREFUSED), "{address}");
+            assert_eq!((error.origin, error.icmp), (origin, icmp), "{address}");
             assert_eq!(error.from, Some(closed.ip()));
             assert_eq!(&quoted[..error.quoted], b"where is everybody");
             assert_eq!((error.mtu, error.extension), (0, None));
@@ -175,7 +143,7 @@ mod tests {
         let to = socket.local_addr().expect("is bound");
         if socket.send_to(&[0; 65_507], to).is_err() {
             let error = take_error(socket.as_fd(), &mut [0; 8]).expect("reads");
-            assert_eq!(error.map(|error| (error.origin, error.errno)), Some((ErrorOrigin::Local, libc::EMSGSIZE)));
+            assert_eq!(error.map(|error| error.origin), Some(ErrorOrigin::Local));
         }
     }
 }

@@ -40,6 +40,14 @@ pub fn report_traffic_class(socket: &UdpSocket) -> Result<(), Error> {
     write_option(socket.as_fd(), libc::IPPROTO_IP, libc::IP_RECVTOS, &1i32, "setsockopt(IP_RECVTOS)")
 }
 
+/// Does nothing: an unconnected socket does not report the ICMP messages "port unreachable" (udp(7)).
+///
+/// # Errors
+/// None on this system.
+pub fn ignore_unreachable(_socket: &UdpSocket) -> io::Result<()> {
+    Ok(())
+}
+
 /// Takes one datagram; with `wait`, waits for it as long as the socket's read timeout says. Returns its length, which is
 /// above that of `into` if it did not fit.
 pub fn receive_one(socket: &UdpSocket, into: &mut [u8], wait: bool) -> io::Result<usize> {
@@ -313,7 +321,7 @@ mod tests {
         );
         send(1);
         assert_eq!(take(), [20 - kept.len() as u32]);
-        assert_eq!(crate::socket::drops(b.as_fd()).expect("reads"), 20 - kept.len() as u32);
+        assert_eq!(crate::socket::drops(b.as_fd()).expect("reads"), Some(20 - kept.len() as u32));
     }
 
     #[test]

@@ -50,7 +50,7 @@ impl ByteLock {
     }
 
     fn of(path: &Path, options: &mut OpenOptions, byte: u64) -> Result<Option<Self>, Error> {
-        let file = open_regular(path, options.mode(0o600))?;
+        let file = open_regular(path, options)?;
         let lock = exclusive(path, byte)?;
         match set(&file, &lock) {
             Ok(()) => Ok(Some(Self { file, unlock: libc::flock { l_type: libc::F_UNLCK as libc::c_short, ..lock } })),
@@ -82,13 +82,14 @@ impl ByteLock {
 }
 
 /// Opens the regular file at `path` as `options` say. A link is not followed, and nothing else is opened either: a pipe
-/// that nobody writes would hold up its reader.
+/// that nobody writes would hold up its reader. A new file is for its owner alone.
 ///
 /// # Errors
 /// It cannot be opened, or it is something else.
 pub fn open_regular(path: &Path, options: &mut OpenOptions) -> Result<File, Error> {
     let failed = |error| Error::new("open", path.display().to_string(), error);
-    let file = options.custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY).open(path).map_err(failed)?;
+    options.mode(0o600).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY);
+    let file = options.open(path).map_err(failed)?;
     if !file.metadata().map_err(failed)?.is_file() {
         return Err(failed(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file")));
     }

@@ -3,10 +3,12 @@
 pub mod byte_lock;
 pub mod clock;
 pub mod descriptors;
+pub mod echo_requests;
 pub mod file_identity;
 pub mod file_system;
 pub mod handle;
 pub mod held_file;
+pub(crate) mod host_name;
 pub mod inherited;
 pub mod interrupt;
 pub(crate) mod poll;
@@ -14,6 +16,7 @@ pub mod private;
 pub(crate) mod socket_option;
 pub(crate) mod stream;
 pub mod terminal;
+pub(crate) mod usage;
 pub mod user;
 
 pub use held_file::HeldFile;

@@ -28,7 +28,7 @@ pub(crate) fn poll(entries: &mut [PollEntry], timeout_ns: u64) -> Result<usize, 
 /// Waits until one of `entries` is ready, at most `timeout_ns`. Returns the number of those that are.
 #[cfg(target_os = "macos")]
 pub(crate) fn poll(entries: &mut [PollEntry], timeout_ns: u64) -> Result<usize, Error> {
-    crate::wait::poll_in_milliseconds(timeout_ns, |timeout_ms| {
+    crate::milliseconds::poll_in_milliseconds(timeout_ns, |timeout_ms| {
         // SAFETY: the pointer and the count are those of a live slice.
         let ready = unsafe { libc::poll(entries.as_mut_ptr(), entries.len() as libc::nfds_t, timeout_ms) };
         result("poll", ready)

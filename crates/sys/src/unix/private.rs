@@ -14,11 +14,13 @@ pub fn make_folder(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
-/// Returns options that make new files for the owner alone. An existing file keeps its permissions.
-pub fn open_options() -> OpenOptions {
-    let mut options = OpenOptions::new();
-    options.mode(0o600);
-    options
+/// Opens the file at `path` for writing and empties it. A missing file is created for the owner alone; an existing one keeps its
+/// permissions.
+///
+/// # Errors
+/// It cannot be opened or created.
+pub fn create(path: &Path) -> io::Result<File> {
+    OpenOptions::new().mode(0o600).write(true).create(true).truncate(true).open(path)
 }
 
 /// Makes a file for the owner alone, and opens it for writing.
@@ -26,7 +28,7 @@ pub fn open_options() -> OpenOptions {
 /// # Errors
 /// There is something at `path`, or the file cannot be made.
 pub fn new_file(path: &Path) -> io::Result<File> {
-    open_options().write(true).create_new(true).open(path)
+    OpenOptions::new().mode(0o600).write(true).create_new(true).open(path)
 }
 
 /// Access of other users to a file. It is displayed as the system lists it, as in `mode 640`.
@@ -46,7 +48,7 @@ impl Exposure {
     }
 
     /// Returns the command that ends the access to `path`.
-    pub fn remedy(self, path: &Path) -> String {
+    pub fn remedy(&self, path: &Path) -> String {
         format!("chmod 600 {}", path.display())
     }
 }

@@ -1,9 +1,32 @@
 //! Socket options that the standard library and socket2 lack.
 
 use crate::Error;
+use socket2::SockRef;
 use std::io;
 use std::mem;
 use std::os::fd::{AsRawFd as _, BorrowedFd};
+
+/// Returns whether a call ended without data: by its timeout, by a signal, or because it must not wait.
+pub fn is_timeout(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
+}
+
+/// Sets the type of service or the traffic class of packets: DSCP and ECN, RFC 2474 section 3.
+///
+/// # Errors
+/// The kernel refuses the option.
+pub fn set_traffic_class(socket: BorrowedFd<'_>, v6: bool, class: u8) -> io::Result<()> {
+    let socket = SockRef::from(&socket);
+    if v6 { socket.set_tclass_v6(class.into()) } else { socket.set_tos_v4(class.into()) }
+}
+
+/// Lets `socket` share its port with others of this user that request it too (SO_REUSEPORT).
+///
+/// # Errors
+/// The kernel refuses the option.
+pub fn share_port(socket: BorrowedFd<'_>) -> io::Result<()> {
+    SockRef::from(&socket).set_reuse_port(true)
+}
 
 pub(crate) fn write_option<T: Copy>(
     socket: BorrowedFd<'_>,

@@ -29,10 +29,14 @@ pub fn peek(connection: &TcpStream, into: &mut [u8]) -> io::Result<usize> {
 }
 
 /// Lets a reader that waits sleep until `bytes` have come (SO_RCVLOWAT, socket(7)), the stream has ended, or its timeout is over. The kernel
-/// takes no more than half of the receive buffer.
-pub fn set_low_water(connection: &TcpStream, bytes: u32) -> Result<(), Error> {
+/// takes no more than half of the receive buffer. Returns false if the system has no such option.
+///
+/// # Errors
+/// The kernel refuses the option.
+pub fn set_low_water(connection: &TcpStream, bytes: u32) -> Result<bool, Error> {
     let bytes = i32::try_from(bytes).unwrap_or(i32::MAX);
-    write_option(connection.as_fd(), libc::SOL_SOCKET, libc::SO_RCVLOWAT, &bytes, "setsockopt(SO_RCVLOWAT)")
+    write_option(connection.as_fd(), libc::SOL_SOCKET, libc::SO_RCVLOWAT, &bytes, "setsockopt(SO_RCVLOWAT)")?;
+    Ok(true)
 }
 
 /// Bytes that have arrived in order and wait to be taken (FIONREAD).

@@ -1,13 +1,25 @@
 //! Windows.
 
+mod acl;
 pub mod affinity;
+pub mod byte_lock;
 pub mod clock;
 pub mod cpu_time;
+pub mod datagram_details;
 pub mod descriptors;
+pub mod echo_requests;
+pub mod error_queue;
+pub mod file_identity;
+pub mod file_system;
 pub mod handle;
+pub mod inherited;
+pub mod interrupt;
 pub mod memory;
+mod message;
 pub mod netlink;
 pub(crate) mod poll;
+pub mod private;
+pub mod process;
 pub mod processor;
 pub mod protocol_statistics;
 pub mod socket;
@@ -16,3 +28,6 @@ pub mod system;
 pub mod tcp;
 pub mod terminal;
 pub mod thread;
+pub mod udp;
+pub mod user;
+mod wide;

@@ -1,18 +1,17 @@
 //! Waits for sockets by WSAPoll.
 
-use super::socket::raw;
 use crate::Error;
-use crate::wait::poll_in_milliseconds;
-use std::os::windows::io::BorrowedSocket;
+use crate::milliseconds::poll_in_milliseconds;
+use std::os::windows::io::{AsRawSocket as _, BorrowedSocket};
 use std::thread;
 use std::time::Duration;
-use windows_sys::Win32::Networking::WinSock::WSAPoll;
+use windows_sys::Win32::Networking::WinSock::{SOCKET, WSAPoll};
 
 pub(crate) use windows_sys::Win32::Networking::WinSock::{POLLIN, POLLOUT, WSAPOLLFD as PollEntry};
 
 /// Returns the entry of `socket` in a call of [`poll`].
 pub(crate) fn poll_entry(socket: BorrowedSocket<'_>, events: i16) -> PollEntry {
-    PollEntry { fd: raw(socket), events, revents: 0 }
+    PollEntry { fd: socket.as_raw_socket() as SOCKET, events, revents: 0 }
 }
 
 /// Waits until one of `entries` is ready, at most `timeout_ns`. Returns the number of those that are.

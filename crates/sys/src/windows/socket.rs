@@ -1,12 +1,15 @@
 //! Socket options that the standard library and socket2 lack, and waits for sockets.
 
 use crate::Error;
+use crate::netlink::Route;
 pub use crate::wait::{wait_for_each, wait_readable, wait_ready, wait_ready_each, wait_writable};
+use std::io;
 use std::mem;
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::windows::io::{AsRawSocket as _, BorrowedSocket};
 use windows_sys::Win32::Networking::WinSock::{
-    IP_MTU, IP_MTU_DISCOVER, IP_PMTUDISC_DONT, IPPROTO_IP, IPPROTO_IPV6, IPV6_MTU, IPV6_MTU_DISCOVER, SO_RCVBUF,
-    SO_SNDBUF, SOCKET, SOL_SOCKET, getsockopt, setsockopt,
+    IP_MTU, IP_MTU_DISCOVER, IP_PMTUDISC_DONT, IP_UNICAST_IF, IPPROTO_IP, IPPROTO_IPV6, IPV6_MTU, IPV6_MTU_DISCOVER,
+    IPV6_UNICAST_IF, SO_RCVBUF, SO_SNDBUF, SOCKET, SOL_SOCKET, getsockopt, setsockopt,
 };
 
 /// Error numbers that senders distinguish and `io::ErrorKind` does not name. A connection that is being opened has the number
@@ -17,14 +20,82 @@ pub use windows_sys::Win32::Networking::WinSock::{
 };
 /// Further error numbers by which Windows reports ICMP messages. It has neither ENONET nor EPROTO: those names have the closest numbers.
 pub use windows_sys::Win32::Networking::WinSock::{
-    WSAEACCES as EACCES, WSAEHOSTDOWN as EHOSTDOWN, WSAEHOSTUNREACH as EHOSTUNREACH, WSAENETDOWN as ENONET,
-    WSAENETUNREACH as ENETUNREACH, WSAENOPROTOOPT as ENOPROTOOPT, WSAEOPNOTSUPP as EOPNOTSUPP,
-    WSAEPROTONOSUPPORT as EPROTO,
+    WSAEACCES as EACCES, WSAECONNRESET as ECONNRESET, WSAEHOSTDOWN as EHOSTDOWN, WSAEHOSTUNREACH as EHOSTUNREACH,
+    WSAENETDOWN as ENONET, WSAENETRESET as ENETRESET, WSAENETUNREACH as ENETUNREACH, WSAENOPROTOOPT as ENOPROTOOPT,
+    WSAEOPNOTSUPP as EOPNOTSUPP, WSAEPROTONOSUPPORT as EPROTO,
 };
 /// ERROR_IO_DEVICE.
 pub const EIO: i32 = 1117;
 /// ERROR_TOO_MANY_OPEN_FILES.
 pub const ENFILE: i32 = 4;
+
+/// Size of a buffer as the system reports it, per byte requested.
+pub const BUFFER_FACTOR: usize = 1;
+/// Sockets can share a UDP port, but which of them a datagram is delivered to is undefined (SO_REUSEADDR of Winsock).
+pub const SHARES_DATAGRAM_PORTS: bool = false;
+
+/// Returns whether a call ended without data: by its timeout, by a signal, or because it must not wait.
+pub fn is_timeout(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut | io::ErrorKind::Interrupted)
+}
+
+/// Returns `None`: Windows does not count the drops of a socket.
+///
+/// # Errors
+/// None on this system.
+pub fn drops(_socket: BorrowedSocket<'_>) -> Result<Option<u32>, Error> {
+    Ok(None)
+}
+
+/// Fails on Windows, unless `class` is zero: it ignores IP_TOS, and lets policies mark packets (New-NetQosPolicy).
+///
+/// # Errors
+/// `Unsupported`.
+pub fn set_traffic_class(_socket: BorrowedSocket<'_>, _v6: bool, class: u8) -> io::Result<()> {
+    if class == 0 { Ok(()) } else { Err(io::ErrorKind::Unsupported.into()) }
+}
+
+/// Sends by the interface `name` only (IP_UNICAST_IF, IPV6_UNICAST_IF).
+///
+/// # Errors
+/// There is no such interface.
+pub fn bind_device(socket: BorrowedSocket<'_>, v6: bool, name: &str) -> io::Result<()> {
+    let links = Route::open().and_then(|mut route| route.links()).map_err(|error| error.source)?;
+    let index = links.iter().find(|link| link.name == name).ok_or(io::ErrorKind::NotFound)?.index;
+    let result = if v6 {
+        write_option(socket, IPPROTO_IPV6, IPV6_UNICAST_IF, &index, "setsockopt(IPV6_UNICAST_IF)")
+    } else {
+        // IPv4 alone takes the number in network byte order.
+        write_option(socket, IPPROTO_IP, IP_UNICAST_IF, &index.to_be(), "setsockopt(IP_UNICAST_IF)")
+    };
+    result.map_err(|error| error.source)
+}
+
+/// Accepts a connection of a listener that does not block. The connection does: Winsock passes the mode of the listener on.
+///
+/// # Errors
+/// See accept() of Winsock.
+pub fn accept(listener: &TcpListener) -> io::Result<(TcpStream, SocketAddr)> {
+    let (stream, peer) = listener.accept()?;
+    stream.set_nonblocking(false)?;
+    Ok((stream, peer))
+}
+
+/// Fails on Windows: see [`SHARES_DATAGRAM_PORTS`].
+///
+/// # Errors
+/// Always, with `Unsupported`.
+pub fn share_port(_socket: BorrowedSocket<'_>) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+/// Lets `socket` share the port of a multicast group with other programs. Windows delivers to each the groups only that it joins itself.
+///
+/// # Errors
+/// The system refuses the option.
+pub fn share_multicast_port(socket: BorrowedSocket<'_>, _v6: bool) -> io::Result<()> {
+    socket2::SockRef::from(&socket).set_reuse_address(true)
+}
 
 /// The path MTU of a connected socket in bytes, as far as the system has learnt it (IP_MTU, IPV6_MTU; Windows 10 1809).
 ///
@@ -117,7 +188,7 @@ unsafe impl Plain for u32 {}
 mod tests {
     use super::*;
     use crate::clock;
-    use std::net::{TcpListener, TcpStream, UdpSocket};
+    use std::net::UdpSocket;
     use std::os::windows::io::AsSocket as _;
 
     #[test]

@@ -8,7 +8,9 @@ use std::ptr;
 use windows_sys::Wdk::System::SystemInformation::{NtQuerySystemInformation, SystemTimeOfDayInformation};
 use windows_sys::Wdk::System::SystemServices::RtlGetVersion;
 use windows_sys::Win32::System::Registry::{HKEY_LOCAL_MACHINE, RRF_RT_REG_SZ, RRF_SUBKEY_WOW6464KEY, RegGetValueW};
-use windows_sys::Win32::System::SystemInformation::{GlobalMemoryStatusEx, MEMORYSTATUSEX, OSVERSIONINFOW};
+use windows_sys::Win32::System::SystemInformation::{
+    ComputerNameDnsHostname, GetComputerNameExW, GlobalMemoryStatusEx, MEMORYSTATUSEX, OSVERSIONINFOW,
+};
 
 /// Characters of a value that is read, at most.
 const MAX_CHARACTERS: usize = 512;
@@ -20,6 +22,16 @@ pub fn version() -> String {
     // SAFETY: the structure is live and has its size.
     unsafe { RtlGetVersion(&raw mut version) };
     format!("Windows {}.{}.{}", version.dwMajorVersion, version.dwMinorVersion, version.dwBuildNumber)
+}
+
+/// Returns the name of this host. `None` if it has none.
+pub fn host_name() -> Option<String> {
+    let mut name = [0_u16; MAX_CHARACTERS];
+    let mut length = name.len() as u32;
+    // SAFETY: the buffer is live and has that many characters.
+    let read = unsafe { GetComputerNameExW(ComputerNameDnsHostname, name.as_mut_ptr(), &raw mut length) };
+    let name = String::from_utf16_lossy(name.get(..length as usize)?);
+    (read != 0 && !name.is_empty()).then_some(name)
 }
 
 /// Returns the size of main memory in bytes.

@@ -3,7 +3,7 @@
 use crate::Error;
 pub use crate::discard::discard;
 use crate::discard::with_scratch;
-use crate::socket::{raw, wait_readable};
+use crate::socket::{raw, wait_readable, write_option};
 pub use crate::tcp_info::Info;
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -11,9 +11,48 @@ use std::mem;
 use std::net::TcpStream;
 use std::os::windows::fs::FileExt as _;
 use std::os::windows::io::{AsSocket as _, BorrowedSocket};
+use std::time::Duration;
 use windows_sys::Win32::Networking::WinSock::{
-    FIONBIO, FIONREAD, SIO_TCP_INFO, TCP_INFO_v0, TCP_INFO_v1, WSAEOPNOTSUPP, WSAIoctl, ioctlsocket,
+    FIONBIO, FIONREAD, IPPROTO_TCP, SIO_TCP_INFO, TCP_INFO_v0, TCP_INFO_v1, TCP_MAXRT, WSAENOPROTOOPT, WSAEOPNOTSUPP,
+    WSAIoctl, ioctlsocket,
 };
+
+/// Returns `None`: Windows has congestion controls of templates (`netsh int tcp show supplemental`), not of sockets.
+///
+/// # Errors
+/// None on this system.
+pub fn congestion(_socket: BorrowedSocket<'_>) -> io::Result<Option<String>> {
+    Ok(None)
+}
+
+/// Fails on Windows, which has congestion controls of templates, not of sockets.
+///
+/// # Errors
+/// Always, with `Unsupported`.
+pub fn set_congestion(_socket: BorrowedSocket<'_>, _name: &str) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+/// Fails on Windows, where a program cannot set the segment size.
+///
+/// # Errors
+/// Always, with `Unsupported`.
+pub fn set_max_segment(_socket: BorrowedSocket<'_>, _bytes: u32) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+/// Ends a connection whose sent data has been unacknowledged for `timeout`, in whole seconds (TCP_MAXRT). `None` is the system's own limit. A
+/// system without the option (Wine 8.0) keeps its own.
+///
+/// # Errors
+/// `socket` is no TCP socket.
+pub fn set_user_timeout(socket: BorrowedSocket<'_>, timeout: Option<Duration>) -> io::Result<()> {
+    let seconds = timeout.map_or(-1, |timeout| i32::try_from(timeout.as_secs().max(1)).unwrap_or(i32::MAX));
+    match write_option(socket, IPPROTO_TCP, TCP_MAXRT, &seconds, "setsockopt(TCP_MAXRT)") {
+        Err(error) if error.source.raw_os_error() != Some(WSAENOPROTOOPT) => Err(error.source),
+        _ => Ok(()),
+    }
+}
 
 /// Sends up to `length` bytes of `file` from `offset` on, 256 KiB at the most. It copies them through user space: TransmitFile waits until
 /// all is sent, also on a socket that does not block.
@@ -61,12 +100,12 @@ pub fn peek(connection: &TcpStream, into: &mut [u8]) -> io::Result<usize> {
     connection.peek(into)
 }
 
-/// Fails on Windows, which has no SO_RCVLOWAT that can be set.
+/// Returns false: Windows has no SO_RCVLOWAT that can be set.
 ///
 /// # Errors
-/// Always, with `Unsupported`.
-pub fn set_low_water(_connection: &TcpStream, _bytes: u32) -> Result<(), Error> {
-    Err(Error::new("setsockopt(SO_RCVLOWAT)", "a TCP connection", io::ErrorKind::Unsupported))
+/// None on this system.
+pub fn set_low_water(_connection: &TcpStream, _bytes: u32) -> Result<bool, Error> {
+    Ok(false)
 }
 
 /// Returns the bytes that have arrived in order and wait to be received (FIONREAD).
@@ -80,22 +119,23 @@ pub fn waiting(connection: &TcpStream) -> Result<u64, Error> {
     if result == 0 { Ok(bytes.into()) } else { Err(Error::last("ioctlsocket(FIONREAD)", "a TCP connection")) }
 }
 
-/// Fails on Windows, which does not count the bytes in its send buffer for programs (SIO_TCP_INFO has those in flight only).
+/// Returns `None`: Windows does not count the bytes in its send buffer for programs (SIO_TCP_INFO has those in flight only).
 ///
 /// # Errors
-/// Always, with `Unsupported`.
-pub fn unacknowledged(_connection: &TcpStream) -> Result<u64, Error> {
-    Err(Error::new("ioctl(SIOCOUTQ)", "a TCP connection", io::ErrorKind::Unsupported))
+/// None on this system.
+pub fn unacknowledged(_connection: &TcpStream) -> Result<Option<u64>, Error> {
+    Ok(None)
 }
 
 /// Reads the state of a connection (SIO_TCP_INFO; Windows 10 1703, with limits of the sender since 1709). Fields of [`Info`] that Windows
-/// lacks are zero.
+/// lacks are zero. `None` if the system lacks the call, as Wine 8.0 does.
 ///
 /// # Errors
-/// The system lacks the call: WSAEOPNOTSUPP, as under Wine 8.0.
-pub fn info(connection: BorrowedSocket<'_>) -> Result<Info, Error> {
+/// The socket is no TCP socket.
+pub fn info(connection: BorrowedSocket<'_>) -> Result<Option<Info>, Error> {
     match read_info(connection, 1).or_else(|_| read_info(connection, 0)) {
-        Ok(read) => Ok(convert(&read)),
+        Ok(read) => Ok(Some(convert(&read))),
+        Err(source) if source.raw_os_error() == Some(WSAEOPNOTSUPP) => Ok(None),
         Err(source) => Err(Error::new("WSAIoctl(SIO_TCP_INFO)", "a TCP connection", source)),
     }
 }
@@ -128,20 +168,25 @@ fn read_info(connection: BorrowedSocket<'_>, version: u32) -> io::Result<TCP_INF
     }
 }
 
-/// Converts what Windows has. It counts retransmitted bytes, not segments: the segments are those of one full size each, rounded up.
+/// Converts what Windows has. It counts bytes, not segments: the segments are those of full size, rounded up.
 fn convert(read: &TCP_INFO_v1) -> Info {
     let mss = read.Mss.max(1);
     let limited_us = |ms: u32| u64::from(ms) * 1_000;
+    // A 32-bit counter, as Linux has it, may wrap.
+    let segments = |bytes: u64| bytes.div_ceil(mss.into()) as u32;
     let rwnd_limited = limited_us(read.SndLimTimeRwin);
     let sndbuf_limited = limited_us(read.SndLimTimeSnd);
     Info {
         snd_mss: read.Mss,
         unacked: read.BytesInFlight.div_ceil(mss),
-        retrans: 0,
         rtt: read.RttUs,
         min_rtt: read.MinRttUs,
         snd_cwnd: read.Cwnd.div_ceil(mss),
         total_retrans: read.BytesRetrans.div_ceil(mss),
+        data_segs_out: segments(read.BytesOut + u64::from(read.BytesRetrans)),
+        data_segs_in: segments(read.BytesIn),
+        reord_seen: read.BytesReordered.div_ceil(mss),
+        bytes_acked: read.BytesOut.saturating_sub(read.BytesInFlight.into()),
         bytes_received: read.BytesIn,
         bytes_sent: read.BytesOut,
         bytes_retrans: read.BytesRetrans.into(),
@@ -227,9 +272,8 @@ mod tests {
     #[test]
     fn info_is_read_or_refused() {
         let (opener, _accepted) = pair();
-        match info(opener.as_socket()) {
-            Ok(info) => assert!(info.snd_mss > 0),
-            Err(error) => assert_eq!(error.source.raw_os_error(), Some(WSAEOPNOTSUPP), "{error}"),
+        if let Some(info) = info(opener.as_socket()).expect("read or not known") {
+            assert!(info.snd_mss > 0);
         }
     }
 }

@@ -180,7 +180,7 @@ fn others(carried: &InterfaceCounters, seen: Nanos, task: &Task, ends: &[&EndCou
                 (sent.payload_bytes + again + headers, sent.window)
             }
             (false, _, Some(received)) => {
-                let lost = received.socket_drops * received.payload_bytes / received.messages.max(1);
+                let lost = received.socket_drops.unwrap_or(0) * received.payload_bytes / received.messages.max(1);
                 let headers = (received.messages * UDP_HEADERS).max(segments() * tcp_headers);
                 (received.payload_bytes + lost + headers, received.window)
             }

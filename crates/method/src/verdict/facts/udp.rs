@@ -30,6 +30,8 @@ pub(crate) struct Udp {
     pub(crate) socket_buffer: f64,
     /// How much of what arrives that socket holds, seconds.
     pub(crate) buffer_time: f64,
+    /// A receiving system does not count what its sockets drop, so that `wire` may include it.
+    pub(crate) drops_uncounted: bool,
 }
 
 /// The median over the runs of what became of their datagrams.
@@ -69,7 +71,9 @@ pub(super) fn udp(runs: &[&TrialResult]) -> Udp {
             let handed_over =
                 losses().map(|loss| loss.of.saturating_sub(loss.places.not_sent)).sum::<u64>().max(1) as f64;
             let dropped = losses().map(|loss| loss.places.sender_queue).sum::<u64>();
+            let received = || all.iter().filter_map(|transfer| transfer.receiver.received.as_ref());
             Udp {
+                drops_uncounted: received().any(|received| received.socket_drops.is_none()),
                 sender_queue: dropped as f64 / handed_over,
                 buffer_time: held as f64 / fastest.max(1.0),
                 wire: share(on_path),
@@ -82,6 +86,7 @@ pub(super) fn udp(runs: &[&TrialResult]) -> Udp {
         })
         .collect();
     Udp {
+        drops_uncounted: places.iter().any(|udp| udp.drops_uncounted),
         sender_queue: median(places.iter().map(|udp| udp.sender_queue)),
         buffer_time: median(places.iter().map(|udp| udp.buffer_time)),
         wire: median(places.iter().map(|udp| udp.wire)),

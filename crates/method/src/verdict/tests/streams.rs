@@ -92,6 +92,27 @@ fn of_an_end_without_an_agent_nothing_is_excluded() {
 }
 
 #[test]
+fn uncounted_drops_make_the_place_of_a_loss_less_sure() {
+    let lost = Udp { wire: 0.4, ..Udp::default() };
+    let counted = in_excess(lost);
+    let uncounted = FlowFacts { udp: Some(Udp { drops_uncounted: true, ..lost }), ..counted.clone() };
+    let receiver = End { busy: 0.8, ..End::default() };
+    let busy = FlowFacts { receiver, ..uncounted.clone() };
+    let support = |facts: &FlowFacts, limit| {
+        of_flows(facts).weighed.iter().find(|weighed| weighed.limit == limit).expect("it is weighed").support
+    };
+    assert!(support(&counted, Limit::Shaper) > Support::Hint);
+    assert!(support(&uncounted, Limit::Shaper) <= Support::For);
+    assert_eq!(support(&busy, Limit::Shaper), Support::Hint);
+    let by_chance = datagrams_lost(0.6, Some(LossPattern::ByChance));
+    let udp = by_chance.udp.map(|udp| Udp { drops_uncounted: true, ..udp });
+    let receiver = End { busy: 0.8, ..End::default() };
+    let busy = FlowFacts { udp, receiver, ..by_chance.clone() };
+    assert!(support(&by_chance, Limit::PathLoss) > Support::Hint);
+    assert!(support(&busy, Limit::PathLoss) <= Support::Hint);
+}
+
+#[test]
 fn a_quota_that_is_used_up_stops_the_threads_however_idle_they_look() {
     let throttled = End { busy: 0.05, throttled: Some((0.98, 0.05)), ..End::default() };
     is(&FlowFacts { sender: throttled.clone(), ..facts() }, Limit::SenderCpu, Confidence::High);

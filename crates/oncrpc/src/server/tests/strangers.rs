@@ -103,7 +103,7 @@ fn strangers_exhaust_no_server_over_tcp() {
         stranger.set_nonblocking(true).expect("sets");
         match (&*stranger).read(&mut [0; 64]) {
             Ok(read) => read == 0,
-            Err(error) => !crate::error::is_timeout(&error),
+            Err(error) => !linerate_sys::socket::is_timeout(&error),
         }
     };
     wait_until("all but one address's places are closed", || {
