@@ -4,7 +4,7 @@
 #   test     `make test`: the pure and the lab tests
 #   servers  `cargo xtask test --servers`
 #   check    `cargo xtask check` and `cargo xtask fuzz`
-#   windows  `cargo xtask windows`
+#   windows  `cargo xtask test --wine`
 #   bench    `cargo xtask bench`
 #   package  `cargo xtask package`
 # Silent if nothing is missing. Debian and its kin only; elsewhere it says what to install.

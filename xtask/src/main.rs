@@ -14,7 +14,7 @@ mod sanitize;
 mod snapshots;
 mod test;
 mod truth;
-mod windows;
+mod wine;
 
 use anyhow::{Context, Result};
 use clap::{Parser, Subcommand};
@@ -54,8 +54,6 @@ enum Chore {
     Bench(bench::Bench),
     /// Plant every limit in generated cases and count how often verdicts name it.
     Truth(truth::Arguments),
-    /// Build what is ported to Windows, and run its tests under Wine.
-    Windows,
 }
 
 fn main() -> ExitCode {
@@ -72,7 +70,6 @@ fn main() -> ExitCode {
         Chore::Snapshots => snapshots::run(),
         Chore::Bench(bench) => bench::run(&bench),
         Chore::Truth(arguments) => truth::run(&arguments),
-        Chore::Windows => windows::run(),
     });
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,9 +1,10 @@
-//! Builds a release: static programs, and their packages for each processor.
+//! Builds a release: programs, and their packages for each system and processor.
 //!
-//! Programs are linked with musl, so that they run on every Linux. No cross compiler is needed: clang compiles the C
+//! Programs for Linux are linked with musl, so that they run on every Linux. No cross compiler is needed: clang compiles the C
 //! code (SQLite, ring) with the headers of musl, and the toolchain's rust-lld links. Builds are reproducible: paths are
 //! mapped, and all times are the commit's (`SOURCE_DATE_EPOCH`, reproducible-builds.org). `--again` checks this.
 
+mod elsewhere;
 mod formats;
 mod image;
 mod sbom;
@@ -13,6 +14,7 @@ mod trial;
 use crate::process::{self, cargo, catch_interrupts};
 use anyhow::{Context, Result, bail, ensure};
 use clap::{Args, ValueEnum};
+use elsewhere::System;
 use nix::sys::stat::{Mode, umask};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -31,9 +33,15 @@ const NFPM_VERSION: &str = "v2.43.0";
 /// Options of `cargo xtask package`.
 #[derive(Args)]
 pub(crate) struct Arguments {
-    /// Build for this processor only. May be repeated. By default all are built.
+    /// Build for this system only. May be repeated. By default all are built.
+    #[arg(long = "system", value_name = "SYSTEM")]
+    systems: Vec<System>,
+    /// Build for this processor of Linux only. May be repeated. By default all are built.
     #[arg(long = "arch", value_name = "ARCH")]
     architectures: Vec<Architecture>,
+    /// Where the files of the release will be found. The manifests of winget and scoop name it, and are written only with it.
+    #[arg(long, value_name = "URL")]
+    download_url: Option<String>,
     /// Folder of the packages.
     #[arg(long, value_name = "DIR", default_value = "target/package")]
     out: PathBuf,
@@ -125,14 +133,25 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     }
     architectures.sort();
     architectures.dedup();
-    check_tools(&architectures)?;
+    let mut systems = arguments.systems.clone();
+    if systems.is_empty() {
+        systems.extend(System::ALL);
+    }
+    systems.sort();
+    systems.dedup();
+    if !systems.contains(&System::Linux) {
+        architectures.clear();
+    }
+    check_tools(&systems, &architectures)?;
     if arguments.again {
         check_committed()?;
     }
     // The modes of files and folders must not depend on the builder's umask.
     umask(Mode::S_IWGRP | Mode::S_IWOTH);
     let release = Release::of_this_commit(&arguments.out)?;
-    build(&release, &architectures)?;
+    if !architectures.is_empty() {
+        build(&release, &architectures)?;
+    }
     let trees =
         architectures.iter().map(|&architecture| tree_of(&release, architecture)).collect::<Result<Vec<_>>>()?;
     catch_interrupts()?;
@@ -140,9 +159,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     for tree in &trees {
         files.push(formats::archive(&release, tree)?);
         files.extend(formats::packages(&release, tree)?);
-        files.push(sbom::write(&release, tree.architecture)?);
+        files.push(sbom::write(&release, &tree.architecture.target(), tree.architecture.name())?);
     }
-    files.push(image::write(&release, &trees)?);
+    if !trees.is_empty() {
+        files.push(image::write(&release, &trees)?);
+    }
+    for system in systems {
+        files.extend(elsewhere::write(&release, system, arguments.download_url.as_deref())?);
+    }
     let sums = checksums(&release, &files)?;
     for file in &files {
         let size = fs::metadata(file).with_context(|| format!("reading {}", file.display()))?.len();
@@ -159,8 +183,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
 }
 
 /// Fails with the names of all missing tools, before a build of several minutes starts.
-fn check_tools(architectures: &[Architecture]) -> Result<()> {
-    let mut missing: Vec<String> = ["clang", "llvm-ar", "tar", "gzip", "git"]
+fn check_tools(systems: &[System], architectures: &[Architecture]) -> Result<()> {
+    let for_linux: &[&str] = if architectures.is_empty() { &[] } else { &["clang", "llvm-ar"] };
+    let mut missing: Vec<String> = [for_linux, &["tar", "gzip", "git"]]
+        .concat()
         .into_iter()
         .filter(|tool| !runs(tool))
         .map(|tool| format!("the command {tool}"))
@@ -178,7 +204,10 @@ fn check_tools(architectures: &[Architecture]) -> Result<()> {
             missing.push(format!("the command {emulator}, for the program writes its manual pages itself"));
         }
     }
-    if !runs("nfpm") {
+    for system in systems {
+        system.find_missing(&mut missing);
+    }
+    if !architectures.is_empty() && !runs("nfpm") {
         bail!(
             "missing: the command nfpm; `go install github.com/goreleaser/nfpm/v2/cmd/nfpm@{NFPM_VERSION}` installs it"
         );
@@ -222,16 +251,7 @@ fn build(release: &Release, architectures: &[Architecture]) -> Result<()> {
     rustup.args(["target", "add"]).args(&targets);
     process::run(rustup, LIMIT).with_context(|| format!("adding to the toolchain: {}", targets.join(", ")))?;
 
-    let root = std::env::current_dir().context("finding the current folder")?;
-    let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
-    let home = home.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cargo")));
-    let home = home.context("neither CARGO_HOME nor HOME is set")?;
-    let mut map_for_c = String::new();
-    let mut map_for_rust = String::new();
-    for (path, name) in [(root.as_path(), "linerate"), (home.as_path(), "cargo")] {
-        write!(map_for_c, " -ffile-prefix-map={}=/{name}", path.display())?;
-        write!(map_for_rust, " --remap-path-prefix={}=/{name}", path.display())?;
-    }
+    let maps = path_maps()?;
     let mut clang = Command::new("clang");
     clang.arg("-print-resource-dir");
     let resources = process::run(clang, LIMIT)?.stdout;
@@ -245,10 +265,11 @@ fn build(release: &Release, architectures: &[Architecture]) -> Result<()> {
         let lower = target.replace('-', "_");
         let upper = lower.to_uppercase();
         let for_c = format!(
-            "--target={}-linux-musl -nostdinc -isystem {}/include -isystem {}{map_for_c}",
+            "--target={}-linux-musl -nostdinc -isystem {}/include -isystem {} {}",
             architecture.name(),
             resources.trim(),
-            headers(*architecture).display()
+            headers(*architecture).display(),
+            maps.for_c
         );
         command
             .args(["--target", target])
@@ -256,7 +277,7 @@ fn build(release: &Release, architectures: &[Architecture]) -> Result<()> {
             .env(format!("AR_{lower}"), "llvm-ar")
             .env(format!("CFLAGS_{lower}"), for_c)
             .env(format!("CARGO_TARGET_{upper}_LINKER"), "rust-lld")
-            .env(format!("CARGO_TARGET_{upper}_RUSTFLAGS"), map_for_rust.trim());
+            .env(format!("CARGO_TARGET_{upper}_RUSTFLAGS"), &maps.for_rust);
     }
     let started = Instant::now();
     let status = command.status().context("starting `cargo build`")?;
@@ -265,6 +286,26 @@ fn build(release: &Release, architectures: &[Architecture]) -> Result<()> {
     }
     println!("built for {} in {:.0} s", targets.join(" and "), started.elapsed().as_secs_f64());
     Ok(())
+}
+
+/// Options of the compilers that replace the paths of this machine in programs.
+struct PathMaps {
+    for_c: String,
+    for_rust: String,
+}
+
+fn path_maps() -> Result<PathMaps> {
+    let root = std::env::current_dir().context("finding the current folder")?;
+    let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
+    let home = home.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cargo")));
+    let home = home.context("neither CARGO_HOME nor HOME is set")?;
+    let mut maps = PathMaps { for_c: String::new(), for_rust: String::new() };
+    for (path, name) in [(root.as_path(), "linerate"), (home.as_path(), "cargo")] {
+        write!(maps.for_c, "-ffile-prefix-map={}=/{name} ", path.display())?;
+        write!(maps.for_rust, "--remap-path-prefix={}=/{name} ", path.display())?;
+    }
+    maps.for_rust.truncate(maps.for_rust.trim_end().len());
+    Ok(maps)
 }
 
 /// Writes SHA256SUMS in the format of `sha256sum --check`. Returns the sum of each file by its name.
@@ -297,8 +338,16 @@ fn compare_second_build(arguments: &Arguments, release: &Release, first: &BTreeM
     process::run(git, LIMIT)?;
     let mut again = cargo();
     again.current_dir(&clone).args(["xtask", "package"]).env_remove("CARGO_TARGET_DIR");
+    for system in &arguments.systems {
+        again
+            .arg("--system")
+            .arg(system.to_possible_value().map_or(String::new(), |value| value.get_name().to_owned()));
+    }
     for architecture in &arguments.architectures {
         again.args(["--arch", architecture.name()]);
+    }
+    if let Some(url) = &arguments.download_url {
+        again.args(["--download-url", url]);
     }
     let status = again.status().context("starting the second build")?;
     if !status.success() {

@@ -2,6 +2,7 @@
 
 use crate::busy::BusyLoop;
 use crate::process::{Output, Running, cargo, catch_interrupts};
+use crate::wine::{self, WindowsProgram};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use nix::sys::signal::{Signal, kill};
@@ -22,6 +23,10 @@ pub(crate) struct Arguments {
     /// Run the tests with servers and programs of other makers. `scripts/install-packages.sh servers` installs these.
     #[arg(long)]
     servers: bool,
+    /// Build the program for Windows, run the tests of its crates under Wine, and then those with a Windows host in a lab.
+    /// `scripts/install-packages.sh windows` installs Wine and the linker.
+    #[arg(long, conflicts_with_all = ["lab", "servers"])]
+    wine: bool,
     /// Keep this number of cores busy meanwhile, so that a test that needs a quiet machine fails.
     #[arg(long, value_name = "LOOPS", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=64))]
     busy: u32,
@@ -44,7 +49,7 @@ struct Tier {
     goal: Duration,
 }
 
-const TIERS: [Tier; 3] = [
+const TIERS: [Tier; 4] = [
     Tier {
         name: "pure",
         covers: "logic, protocols, parsers, simulated agents, loopback; no root",
@@ -67,6 +72,14 @@ const TIERS: [Tier; 3] = [
         command: "cargo xtask test --servers",
         suffix: Some("::with_servers"),
         // Third-party servers choose their own ports and folders.
+        programs_at_once: 1,
+        goal: Duration::from_secs(360),
+    },
+    Tier {
+        name: "wine",
+        covers: "the program for Windows under Wine, against this system's; root and packages",
+        command: "cargo xtask test --wine",
+        suffix: Some("::with_wine"),
         programs_at_once: 1,
         goal: Duration::from_secs(360),
     },
@@ -117,18 +130,23 @@ struct Count {
 
 /// Builds the tests, runs one tier, and prints the results, the time and the commands of the other tiers.
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
-    let tier = TIERS[if arguments.servers { 2 } else { usize::from(arguments.lab) }];
+    let tier = TIERS[match arguments {
+        Arguments { wine: true, .. } => 3,
+        Arguments { servers: true, .. } => 2,
+        _ => usize::from(arguments.lab),
+    }];
     println!("{} tests: {}", tier.name, tier.covers);
     let build_started = Instant::now();
     let programs = build()?;
     catch_interrupts()?;
     println!("built {} test programs in {:.0} s", programs.len(), build_started.elapsed().as_secs_f64());
+    let wine = arguments.wine.then(|| wine::prepare(&arguments.filter)).transpose()?;
 
     let started = Instant::now();
     let jobs = jobs(&programs, tier, &arguments.filter)?;
     let _leftovers = Leftovers;
     let busy = BusyLoop::start_many(arguments.busy);
-    let (all, failed) = run_jobs(&jobs, tier.programs_at_once)?;
+    let (all, failed) = run_jobs(&jobs, tier.programs_at_once, wine.as_ref())?;
     drop(busy);
     let skipped =
         if all.skipped > 0 { format!(", of which {} were SKIPPED (see above)", all.skipped) } else { String::new() };
@@ -172,10 +190,10 @@ fn parts(tests: &[String]) -> impl Iterator<Item = Vec<String>> {
 }
 
 /// Runs the jobs, `at_once` of them at the same time. Returns the total counts and the tests that did not pass.
-fn run_jobs(jobs: &[Job], at_once: usize) -> Result<(Count, Vec<String>)> {
+fn run_jobs(jobs: &[Job], at_once: usize, wine: Option<&WindowsProgram>) -> Result<(Count, Vec<String>)> {
     let waiting = Mutex::new(jobs.iter());
     let results = thread::scope(|scope| {
-        let workers: Vec<_> = (0..at_once).map(|_| scope.spawn(|| run_waiting(&waiting))).collect();
+        let workers: Vec<_> = (0..at_once).map(|_| scope.spawn(|| run_waiting(&waiting, wine))).collect();
         workers.into_iter().map(|worker| worker.join().expect("a worker does not panic")).collect::<Result<Vec<_>>>()
     })?;
     let mut all = Count::default();
@@ -190,12 +208,15 @@ fn run_jobs(jobs: &[Job], at_once: usize) -> Result<(Count, Vec<String>)> {
 }
 
 /// Runs jobs until none is waiting.
-fn run_waiting(waiting: &Mutex<std::slice::Iter<'_, Job>>) -> Result<Vec<(Count, Vec<String>)>> {
+fn run_waiting(
+    waiting: &Mutex<std::slice::Iter<'_, Job>>,
+    wine: Option<&WindowsProgram>,
+) -> Result<Vec<(Count, Vec<String>)>> {
     let mut results = Vec::new();
     loop {
         let next = waiting.lock().unwrap_or_else(PoisonError::into_inner).next();
         match next {
-            Some(job) => results.push(job.run()?),
+            Some(job) => results.push(job.run(wine)?),
             None => return Ok(results),
         }
     }
@@ -269,10 +290,13 @@ impl Drop for Leftovers {
 
 impl Job<'_> {
     /// Runs the tests and prints their results at once. Returns the counts and the tests that did not pass.
-    fn run(&self) -> Result<(Count, Vec<String>)> {
+    fn run(&self, wine: Option<&WindowsProgram>) -> Result<(Count, Vec<String>)> {
         let Program { name, file, folder } = self.program;
         let mut command = Command::new(file);
         command.current_dir(folder).arg("--exact").args(&self.tests).env(RUN_VARIABLE, std::process::id().to_string());
+        if let Some(wine) = wine {
+            command.env(wine::PROGRAM_VARIABLE, &wine.program).env(wine::PREFIX_VARIABLE, &wine.prefix);
+        }
         let started = Instant::now();
         let (status, output) = Running::start(command)?.end(JOB_TIMEOUT)?;
         let mut count = Count::of(&output);
@@ -391,6 +415,7 @@ mod tests {
         let of = |name: &str| TIERS.iter().filter(|tier| tier.has(name)).map(|tier| tier.name).collect::<Vec<_>>();
         assert_eq!(of("faults::kill_nine_leaves_nothing_behind::in_lab"), ["lab"]);
         assert_eq!(of("sessions::every_version_is_spoken::with_servers"), ["servers"]);
+        assert_eq!(of("windows::a_stream_runs::with_wine"), ["wine"]);
         assert_eq!(of("rates::a_rate_is_read"), ["pure"]);
     }
 

@@ -80,7 +80,7 @@ impl fmt::Display for Failure {
 }
 
 /// Prints what there is to say and gives the program's exit code.
-pub(crate) fn code(result: Result<(), Failure>) -> ExitCode {
+pub(crate) fn code(result: Result<(), Failure>) -> u8 {
     let (code, message) = match result {
         // It was told when it was written.
         Ok(()) if crate::output::is_incomplete() => (3, None),
@@ -95,7 +95,7 @@ pub(crate) fn code(result: Result<(), Failure>) -> ExitCode {
     if let Some(message) = message {
         crate::output::say(&format!("linerate: {message}"));
     }
-    ExitCode::from(code)
+    code
 }
 
 /// For errors of the command line itself: help and version are no errors.

@@ -39,7 +39,9 @@ mod study_setup;
 mod translations;
 mod tui;
 
+use commands::command_line::CommandLine;
 use commands::help;
+use exit::Failure;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -49,5 +51,11 @@ fn main() -> ExitCode {
         Ok(arguments) => arguments,
         Err(error) => return exit::usage(&error),
     };
-    exit::code(commands::run(arguments))
+    ExitCode::from(if arguments.is_service() { as_service(arguments) } else { exit::code(commands::run(arguments)) })
+}
+
+/// Runs the command as a service of the operating system.
+fn as_service(arguments: CommandLine) -> u8 {
+    let ran = linerate_sys::service::run(|| exit::code(commands::run(arguments)));
+    ran.map_or_else(|error| exit::code(Err(Failure::measure(error))), |()| 0)
 }

@@ -7,6 +7,9 @@ use std::time::Duration;
 /// Port that cannot be used, or trial that cannot be run.
 #[derive(Debug, thiserror::Error)]
 pub enum FrameError {
+    /// The system has no packet sockets that this crate uses.
+    #[error("raw frames need Linux: start an agent on a Linux host that has the ports, and name that host")]
+    NeedsLinux,
     /// The interface does not exist.
     #[error("there is no port {interface} here; there are: {present}")]
     NoSuchPort {

@@ -2,38 +2,19 @@
 //!
 //! Everything works in the calling thread's network namespace. Nothing is left afterwards: programs are attached by
 //! links and sockets that the kernel removes with the process.
+//!
+//! Raw frames need Linux. On other systems each call fails and says so ([`FrameError::NeedsLinux`]).
 
-mod account;
-mod answering;
-mod attempt;
 mod capture;
-mod carrier;
-mod engine;
+#[cfg(not(target_os = "linux"))]
+mod elsewhere;
 mod error;
-#[cfg(feature = "fuzzing")]
-#[doc(hidden)]
-pub mod fuzzing;
-mod headers;
-mod layout;
-mod learning;
-mod meets;
-#[cfg(test)]
-mod mutated;
-mod neighbours;
-mod packet;
-mod plan;
-mod port;
-mod progress;
-mod resolve;
-mod signature;
-mod taken;
-mod trial;
-mod vary;
-mod xdp;
+#[cfg(target_os = "linux")]
+mod linux;
 
 pub use capture::{BadCapture, first_frame};
-pub use engine::Frames;
+#[cfg(not(target_os = "linux"))]
+pub use elsewhere::{Frames, port, resolve, xdp_possible};
 pub use error::FrameError;
-pub use port::port;
-pub use resolve::resolve;
-pub use xdp::xdp_possible;
+#[cfg(target_os = "linux")]
+pub use linux::*;

@@ -6,6 +6,9 @@ use std::path::PathBuf;
 /// A lab that could not be built, found or taken down.
 #[derive(Debug, thiserror::Error)]
 pub enum LabError {
+    /// The system has no network namespaces.
+    #[error("the lab needs Linux: run this command on a Linux host, or measure between the agents of real hosts")]
+    NeedsLinux,
     /// The program has no built-in bench of that name.
     #[error(
         "there is no bench `{name}`; built in are {known}, or give a bench file with its path, as in ./{name}.toml"
@@ -102,6 +105,7 @@ pub enum LabError {
     Down,
 }
 
+#[cfg(target_os = "linux")]
 impl LabError {
     /// Adds what was being done to an error of a system call.
     pub(crate) fn at(step: impl Into<String>) -> impl FnOnce(linerate_sys::Error) -> Self {
@@ -109,6 +113,7 @@ impl LabError {
     }
 }
 
+#[cfg(target_os = "linux")]
 /// Lists host names for an error text, as in `a, b`.
 pub(crate) fn host_list<'a>(hosts: impl IntoIterator<Item = &'a HostName>) -> String {
     hosts.into_iter().map(|host| host.0.as_str()).collect::<Vec<_>>().join(", ")

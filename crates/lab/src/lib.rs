@@ -4,51 +4,22 @@
 //! descriptors and processes of the lab and nothing has a name outside it, so that the kernel removes all of it when
 //! the lab ends, however it ends. [`Lab::keep`] leaves a lab to itself; [`kept`] finds it again.
 //!
+//! A lab needs Linux. On other systems the crate has the same names, and each call fails and says so
+//! ([`LabError::NeedsLinux`]).
+//!
 //! The lab makes virtual links behave as Ethernet of a set rate and plants faults; it measures nothing.
 #![forbid(unsafe_code)]
 
-mod address;
-mod agent;
-mod bench;
-mod chain;
-pub mod child_processes;
-pub mod cross;
+#[cfg(not(target_os = "linux"))]
+mod elsewhere;
 mod error;
-mod ethernet;
-mod hub_limits;
-mod kept;
-mod lab;
-mod lifeline;
-mod limit_field;
-mod load_failure;
+#[cfg(target_os = "linux")]
+mod linux;
 mod options;
-pub mod path;
-mod policer;
-mod receiving;
-mod reference;
-mod reference_limits;
-pub mod slow_disk;
-pub mod slow_router;
-mod slow_server;
-mod user;
-mod wiring;
-mod written;
 
-pub use bench::{
-    AnswerAddress, Bench, BusyCore, ChainWay, Congestion, CpuQuota, CrossTraffic, DEVICE, Device, DeviceKind,
-    DropFilter, Ecmp, Fault, FaultPlace, FilterKind, HostQueue, IcmpRate, Link, LinkPath, Loss, NoOffload, OneCore,
-    RouterAnswers, SoftirqLoad, TESTER, TcpMemory, WrongSpeed,
-};
-pub use chain::{ChainLink, ChainNode};
+#[cfg(not(target_os = "linux"))]
+pub use elsewhere::*;
 pub use error::LabError;
-pub use hub_limits::HubLimits;
-pub use kept::{Kept, kept};
-pub use lab::Lab;
+#[cfg(target_os = "linux")]
+pub use linux::*;
 pub use options::LabOptions;
-pub use path::{DirectionCounts, HubPortCounts, PathCounts, PathLimits, PathPlan, PathWatch};
-pub use reference::{ReferenceCounts, ReferenceWatch};
-pub use reference_limits::ReferenceLimits;
-pub use slow_disk::SlowDisk;
-pub use slow_router::SlowRouter;
-pub use slow_server::SlowServer;
-pub use user::enter_user_namespace;

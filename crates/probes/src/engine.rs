@@ -2,8 +2,8 @@
 
 use crate::error::ProbeError;
 use crate::fall_back::FallBack;
-use crate::packets::{self, Client, Packets, UdpPackets};
-use crate::prober::{Counters, Prober, Settings, StampClock, Ways, random_key};
+use crate::packets::{self, Client, Packets, RouterProbes, UdpPackets};
+use crate::prober::{Counters, ProbedEnd, Prober, Settings, StampClock, Ways, random_key};
 use crate::stamp::{Key, Mode};
 use linerate_engine::proof::proof;
 use linerate_engine::{
@@ -12,8 +12,8 @@ use linerate_engine::{
     check_rate, failed, path_ends,
 };
 use linerate_model::{
-    Assignment, Direction, Endpoints, FarEnd, HopsEnd, HopsTask, IpVersion, Meter, Power, ProbePacket, Ready,
-    RoleCounts, SessionKey, Task, Transport, Window,
+    Assignment, Caveat, CaveatKind, Direction, Endpoints, FarEnd, HopsTask, IpVersion, Meter, Power, ProbePacket,
+    Ready, RoleCounts, SessionKey, Task, Transport, Window, message,
 };
 use linerate_sys::clock;
 use linerate_units::Nanos;
@@ -193,7 +193,7 @@ fn run(assignment: &Assignment, host: &dyn Conductor) -> Result<Counted, ProbeEr
         let path = end.path;
         workers.push(Worker { name: format!("probe {path}"), sends: true, work: move || prober.run(path, &stop) });
     }
-    let mut running: Workers<Result<HopsEnd, ProbeError>> = Workers::default();
+    let mut running: Workers<Result<ProbedEnd, ProbeError>> = Workers::default();
     running.start(workers).map_err(failed("starting a thread"))?;
     host.runs(Work {
         start,
@@ -203,13 +203,39 @@ fn run(assignment: &Assignment, host: &dyn Conductor) -> Result<Counted, ProbeEr
         meters: Arc::new(Progress(counters)),
     });
     let mut roles = Vec::new();
-    for end in running.join() {
-        roles.push(RoleCounts::Hops(Box::new(end?)));
+    let mut router_probes = Vec::new();
+    for probed in running.join() {
+        let ProbedEnd { end, router_probes: of_end } = probed?;
+        roles.push(RoleCounts::Hops(Box::new(end)));
+        router_probes.extend(of_end);
     }
     if host.stop().is_set() {
         return Err(Stopped.into());
     }
-    Ok(Counted { roles, started_unix_ns: clock::unix_at(timeline.open()), caveats: Vec::new(), remains: Vec::new() })
+    let caveats = router_caveats(&router_probes);
+    Ok(Counted { roles, started_unix_ns: clock::unix_at(timeline.open()), caveats, remains: Vec::new() })
+}
+
+/// Returns what the results of ends must not be taken for, if routers were not probed by the packets of the task.
+fn router_caveats(router_probes: &[RouterProbes]) -> Vec<Caveat> {
+    let mut caveats = Vec::new();
+    if router_probes.contains(&RouterProbes::Echo) {
+        let text = message!(
+            "caveat-routers-by-echo",
+            "the system of a probing host reports no answers of routers to UDP, so ICMP echo requests probed the routers: where several \
+             branches carry the path, their routers may be those of another branch; the path MTU was not searched for"
+        );
+        caveats.push(Caveat::new(CaveatKind::Fallback, text));
+    }
+    if router_probes.contains(&RouterProbes::None) {
+        let text = message!(
+            "caveat-routers-not-probed",
+            "the system of a probing host reports no answers of routers, so only the far end was probed: the path's routers and its MTU \
+             are unknown"
+        );
+        caveats.push(Caveat::new(CaveatKind::NotMeasured, text));
+    }
+    caveats
 }
 
 /// Packets of an end, and the kinds that it may change to.
@@ -241,7 +267,8 @@ fn connect(job: &Job, server: Option<SocketAddr>) -> Result<EndPackets, ProbeErr
     if peer.is_ipv6() != job.v6() {
         return Err(invalid(format!("{} is not of the IP version asked for", peer.ip())));
     }
-    let client = Client { peer, options: job.task.net.socket.clone() };
+    let has_reflector = !matches!(job.task.far_end, FarEnd::Host { .. });
+    let client = Client { peer, has_reflector, options: job.task.net.socket.clone() };
     let kinds = match (&job.task.far_end, job.task.packet) {
         (FarEnd::Host { .. }, None) => ProbePacket::ALL.to_vec(),
         (_, packet) => vec![packet.unwrap_or(ProbePacket::Udp)],
@@ -269,7 +296,9 @@ mod tests {
     use linerate_engine::testing::one_path::{Ended, client_role, pair, part, parts, was_stopped};
     use linerate_engine::testing::{Reached, assignment, scope, sessions};
     use linerate_engine::{PortServer, at_one_port};
-    use linerate_model::{MtuProof, Net, Password, ProbedWay, Role, RoleKind, Timing};
+    use linerate_model::{HopsEnd, MtuProof, Net, Password, ProbedWay, Role, RoleKind, Timing};
+    use linerate_sys::error_queue::queue_errors;
+    use linerate_sys::handle::AsSocket as _;
     use linerate_units::BitRate;
     use std::net::{Ipv4Addr, TcpListener, UdpSocket};
     use std::time::Duration;
@@ -365,8 +394,17 @@ mod tests {
         end(scope(|_| session.run(&Probes))).way.expect("it probes")
     }
 
+    /// Returns whether the system reports ICMP errors with the packets that they quote.
+    fn queues_errors() -> bool {
+        let socket = UdpSocket::bind("127.0.0.1:0").expect("binds");
+        queue_errors(socket.as_socket(), false).is_ok()
+    }
+
     #[test]
     fn tcp_ports_answer_whether_open_or_closed() {
+        if !queues_errors() {
+            return;
+        }
         let listener = TcpListener::bind("127.0.0.1:0").expect("binds");
         let open = listener.local_addr().expect("is bound").port();
         let way = probe_port(open);

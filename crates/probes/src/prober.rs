@@ -7,7 +7,7 @@
 use crate::error::ProbeError;
 use crate::fall_back::FallBack;
 use crate::icmp_extension;
-use crate::packets::{Arrived, Event, Packets, ProbeId};
+use crate::packets::{Arrived, Event, Packets, ProbeId, RouterProbes};
 use crate::path_mtu::{MtuAnswer, MtuProbe, MtuSearch};
 use crate::replay_window::ReplayWindow;
 use crate::stamp::{ErrorEstimate, Mode, ReflectedPacket, TestPacket, Timestamp, TimestampFormat, Tlv};
@@ -81,6 +81,13 @@ pub(crate) struct Counters {
     pub(crate) answered: AtomicU64,
 }
 
+/// Counts of one end.
+pub(crate) struct ProbedEnd {
+    pub(crate) end: HopsEnd,
+    /// Packets that probed the routers. `None` if this end did not probe.
+    pub(crate) router_probes: Option<RouterProbes>,
+}
+
 /// One end at work.
 pub(crate) struct Prober {
     packets: Box<dyn Packets>,
@@ -139,7 +146,7 @@ impl Prober {
     ///
     /// # Errors
     /// The work was stopped, or no packet leaves the host.
-    pub(crate) fn run(mut self, path: u16, stop: &Stop) -> Result<HopsEnd, ProbeError> {
+    pub(crate) fn run(mut self, path: u16, stop: &Stop) -> Result<ProbedEnd, ProbeError> {
         let mut buffer = vec![0; 1 << 16];
         loop {
             if stop.is_set() {
@@ -255,7 +262,9 @@ impl Prober {
         {
             return;
         }
-        self.survey = Some(Survey::new(now, self.settings.spacing, self.settings.max_hops));
+        let probes_routers = self.packets.router_probes() != RouterProbes::None;
+        let max_hops = if probes_routers { self.settings.max_hops } else { 0 };
+        self.survey = Some(Survey::new(now, self.settings.spacing, max_hops));
         self.fall_back.begin(now, self.timeline.open().saturating_sub(self.timeline.start()));
         if self.settings.path_mtu {
             let base = if self.packets.is_v6() { BASE_V6 } else { BASE_V4 };
@@ -481,7 +490,8 @@ impl Prober {
         }
     }
 
-    fn counts(self, path: u16) -> HopsEnd {
+    fn counts(self, path: u16) -> ProbedEnd {
+        let router_probes = self.survey.as_ref().map(|_| self.packets.router_probes());
         let reflected = self.reflected;
         let destination = self.packets.peer().map(|peer| peer.ip().to_canonical());
         let source = self.packets.local();
@@ -498,7 +508,7 @@ impl Prober {
             sent_bytes: self.sent_bytes,
             rejected: self.rejected,
         });
-        HopsEnd { path, way, reflected }
+        ProbedEnd { end: HopsEnd { path, way, reflected }, router_probes }
     }
 }
 

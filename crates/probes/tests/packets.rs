@@ -1,5 +1,7 @@
 //! Kinds of probes on a path of two links with a router, in network namespaces.
 
+#![cfg(target_os = "linux")]
+
 use linerate_engine::testing::{assignment, scope, sessions};
 use linerate_model::{FarEnd, HopsTask, IpVersion, Net, Path, ProbePacket, ProbedWay, Role, RoleCounts, RoleKind};
 use linerate_model::{Task, Timing, Transport};

@@ -1,5 +1,7 @@
 //! Sender and reflector of this crate with stamp-suite 1.0.0 at the other end.
 
+#![cfg(target_os = "linux")]
+
 use linerate_probes::stamp::{
     AccessReport, ClassOfService, DirectMeasurement, ErrorEstimate, Key, Losses, Mode, ReflectorOptions, Sender,
     StampService, Tlv, TlvFlags, TlvValue,

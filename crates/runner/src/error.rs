@@ -36,7 +36,7 @@ pub enum RunError {
     Store(#[from] StoreError),
     /// The run ended early, and could not be kept either.
     #[error("{}; what was measured could not be kept: {source}", in_short(.why))]
-    Unkept { why: Box<RunError>, source: StoreError },
+    Unkept { why: Box<RunError>, source: Box<StoreError> },
     /// The user stopped it.
     #[error("interrupted; what was measured until then is kept")]
     Interrupted,

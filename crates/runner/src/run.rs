@@ -168,7 +168,7 @@ impl Run<'_> {
             Some(_) => Ending::Failed,
         };
         let failure = match (failure, keep.end(&record, ending)) {
-            (Some(error), Some(source)) => Some(RunError::Unkept { why: Box::new(error), source }),
+            (Some(error), Some(source)) => Some(RunError::Unkept { why: Box::new(error), source: Box::new(source) }),
             (failure, stored) => failure.or(stored.map(RunError::Store)),
         };
         on_event(Event::Concluded { record: &record, failure: failure.as_ref() });

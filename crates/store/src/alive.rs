@@ -111,7 +111,7 @@ mod tests {
     fn without_locks_boot_and_silence_decide() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let locks = Locks::of(&folder.path().join("results.db"));
-        assert_eq!(locks.boot.len(), 36, "{}", locks.boot);
+        assert!(!locks.boot.is_empty());
         let half_an_hour = SILENCE.as_nanos() as i64;
         let alive = |boot: &str, ago: i64| {
             let changed_unix_ns = now_unix_ns().saturating_add_signed(-ago);

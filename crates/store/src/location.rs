@@ -5,12 +5,13 @@ use etcetera::BaseStrategy as _;
 use linerate_sys::private;
 use std::path::{Path, PathBuf};
 
-/// The store used if none is named: `$XDG_DATA_HOME/linerate/results.db`, by default under `~/.local/share`.
+/// Returns the store used if none is named: `linerate/results.db` in the user's data directory, which is `$XDG_DATA_HOME` (by
+/// default `~/.local/share`), or `%APPDATA%` on Windows.
 ///
 /// # Errors
 /// There is no home directory.
 pub fn default_path() -> Result<PathBuf, StoreError> {
-    let base = etcetera::base_strategy::Xdg::new().map_err(|_| StoreError::NoHome)?;
+    let base = etcetera::choose_base_strategy().map_err(|_| StoreError::NoHome)?;
     Ok(base.data_dir().join("linerate").join("results.db"))
 }
 
@@ -21,7 +22,7 @@ pub(crate) fn make_folder(path: &Path) -> Result<(), StoreError> {
 }
 
 /// Makes the file of the store at `path`, for its owner only: records tell of networks and hosts. SQLite gives the
-/// files beside it the same permissions. A file that is there is not even opened: closing it again would take away
+/// files next to it the same permissions; on Windows these have the permissions of the folder. A file that is there is not even opened: closing it again would take away
 /// every lock that SQLite has on it in this process (fcntl(2), Advisory record locking).
 pub(crate) fn make_file(path: &Path) {
     // What cannot be made is told by SQLite, which opens it next.
@@ -33,37 +34,4 @@ pub(crate) fn beside(path: &Path, ending: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(ending);
     name.into()
-}
-
-#[cfg(test)]
-mod tests {
-    use linerate_testsuite::files::{is_locked, mode, set_mode};
-
-    #[test]
-    fn a_store_outside_the_data_directory_is_for_its_owner_alone() {
-        let folder = tempfile::tempdir().expect("a folder");
-        set_mode(folder.path(), 0o755);
-        let path = folder.path().join("results.db");
-        let store = crate::Store::open(Some(&path)).expect("a store");
-        for entry in std::fs::read_dir(folder.path()).expect("listed") {
-            let file = entry.expect("listed").path();
-            assert_eq!(mode(&file) & 0o077, 0, "{}", file.display());
-        }
-        drop(store);
-    }
-
-    /// POSIX takes all locks of a process on a file away when the process closes any descriptor of it. SQLite has a
-    /// lock on a store that is open: without it, another program that closes the store would remove a log that is still
-    /// written to.
-    #[test]
-    fn a_store_that_is_opened_twice_keeps_the_locks_of_both() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let path = folder.path().join("results.db");
-        let first = crate::Store::open(Some(&path)).expect("a store");
-        assert!(is_locked(&path), "it is open");
-        let second = crate::Store::open(Some(&path)).expect("the same store");
-        assert!(is_locked(&path), "it was opened again");
-        drop((first, second));
-        assert!(!is_locked(&path), "it is closed");
-    }
 }

@@ -30,6 +30,8 @@ mod process_time;
 #[cfg(any(test, not(target_os = "linux")))]
 pub mod protocol_counts;
 mod queued_error;
+#[cfg(not(windows))]
+pub mod service;
 mod tcp_info;
 #[cfg(unix)]
 mod unix;

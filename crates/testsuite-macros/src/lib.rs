@@ -1,4 +1,4 @@
-//! The attributes `#[lab_test]` and `#[server_test]`. Their crate `linerate-testsuite` re-exports them and explains
+//! The attributes `#[lab_test]`, `#[server_test]` and `#[wine_test]`. Their crate `linerate-testsuite` re-exports them and explains
 //! them.
 
 use proc_macro::{Delimiter, Group, Ident, Span, TokenStream, TokenTree};
@@ -17,6 +17,12 @@ pub fn lab_test(needs: TokenStream, function: TokenStream) -> TokenStream {
 #[proc_macro_attribute]
 pub fn server_test(needs: TokenStream, function: TokenStream) -> TokenStream {
     test("with_servers", needs, function)
+}
+
+/// Marks a test with the program for Windows in a network namespace. It needs root, Wine and the needs in the attribute.
+#[proc_macro_attribute]
+pub fn wine_test(needs: TokenStream, function: TokenStream) -> TokenStream {
+    test("with_wine", needs, function)
 }
 
 /// Moves the test `function` into a module of its name and renames it to `tier`. The test returns at once if a need is
@@ -38,6 +44,9 @@ fn test(tier: &str, needs: TokenStream, function: TokenStream) -> TokenStream {
     }
     let mut needs = split_needs(needs);
     let mut lock = String::new();
+    if tier == "with_wine" {
+        needs.splice(0..0, ["Root".to_owned(), "Wine".to_owned()]);
+    }
     if tier == "in_lab" {
         let fills = needs.iter().any(|need| need == ALL_NEIGHBOURS);
         needs.retain(|need| need != ALL_NEIGHBOURS);

@@ -10,6 +10,8 @@ pub enum Need {
     Root,
     /// The right to load programs into the kernel (XDP).
     Bpf,
+    /// Wine and the program for Windows, which `cargo xtask test --wine` builds.
+    Wine,
     /// One of these commands, separated by `|`. scripts/install-packages.sh installs all that tests need.
     Program(&'static str),
 }
@@ -22,6 +24,8 @@ impl Need {
                 .then(|| "it makes network namespaces, which needs root".to_owned()),
             Self::Bpf => (!has_capability(BPF) && !has_capability(SYS_ADMIN))
                 .then(|| "it loads programs into the kernel, which needs root (CAP_BPF)".to_owned()),
+            Self::Wine => (std::env::var_os(crate::wine::PROGRAM_VARIABLE).is_none())
+                .then(|| "it needs the program for Windows; `cargo xtask test --wine` builds it".to_owned()),
             Self::Program(names) => (!names.split('|').any(|name| program(name).is_some()))
                 .then(|| format!("it needs {names}; `scripts/install-packages.sh test servers` installs it")),
         }

@@ -1,6 +1,6 @@
 //! Bill of materials: every crate that the program is linked with, as CycloneDX 1.5 (cyclonedx.org/docs/1.5/json).
 
-use super::{Architecture, Release};
+use super::Release;
 use crate::metadata::{self, Metadata, Node, Package};
 use anyhow::{Context, Result};
 use serde::Deserialize;
@@ -22,10 +22,9 @@ struct Locked {
     checksum: Option<String>,
 }
 
-/// Writes `linerate-VERSION-ARCH.cdx.json`.
-pub(super) fn write(release: &Release, architecture: Architecture) -> Result<PathBuf> {
-    let target = architecture.target();
-    let metadata: Metadata = metadata::read(&["--locked", "--filter-platform", &target])?;
+/// Writes `linerate-VERSION-NAME.cdx.json` for the program of `target`.
+pub(super) fn write(release: &Release, target: &str, name: &str) -> Result<PathBuf> {
+    let metadata: Metadata = metadata::read(&["--locked", "--filter-platform", target])?;
     let program = metadata
         .packages
         .iter()
@@ -75,7 +74,7 @@ pub(super) fn write(release: &Release, architecture: Architecture) -> Result<Pat
         },
         "components": components,
     });
-    let to = release.out.join(format!("linerate-{}-{}.cdx.json", release.version, architecture.name()));
+    let to = release.out.join(format!("linerate-{}-{}.cdx.json", release.version, name));
     fs::write(&to, format!("{bill:#}\n")).with_context(|| format!("writing {}", to.display()))?;
     Ok(to)
 }

@@ -76,6 +76,13 @@ pub(crate) struct CommandLine {
     pub(crate) command: Command,
 }
 
+impl CommandLine {
+    /// Returns whether the operating system has started this program as a service.
+    pub(crate) fn is_service(&self) -> bool {
+        matches!(&self.command, Command::Serve(arguments) if arguments.is_service())
+    }
+}
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Stream(stream::Arguments),

@@ -2,6 +2,7 @@
 
 mod invitations;
 mod iperf3;
+mod service;
 mod stamp;
 
 use crate::exit::Failure;
@@ -25,6 +26,7 @@ use linerate_observe::{UsableMemory, usable_memory};
 use linerate_oncrpc::RpcService;
 use linerate_report::{Language, said};
 use linerate_store::Store;
+use linerate_sys::system;
 use linerate_units::{BitRate, ByteCount, Nanos};
 use std::collections::BTreeMap;
 use std::io::{ErrorKind, IsTerminal as _, stdout};
@@ -220,6 +222,9 @@ pub(crate) struct Arguments {
     /// New certificate and token, this run only
     #[arg(long, conflicts_with = "identity")]
     ephemeral: bool,
+
+    #[command(flatten)]
+    service: service::ServiceOptions,
 }
 
 /// Reads an address and a port; a link-local address of IPv6 has its interface, as in `[fe80::1%eth0]:4747`.
@@ -262,6 +267,12 @@ fn network(text: &str) -> Result<IpNet, String> {
 pub(crate) async fn run(mut arguments: Arguments, mut cancel: watch::Receiver<bool>) -> Result<(), Failure> {
     if let Some(command) = arguments.command.take() {
         return invitations::run(command);
+    }
+    if arguments.service.carry_out()? {
+        return Ok(());
+    }
+    if arguments.identity.is_none() {
+        arguments.identity = arguments.service.identity();
     }
     let (listener, datagram_port) = match arguments.listen_fd {
         Some(fd) => (linerate_sys::inherited::listener(fd).map_err(Failure::usage)?, None),
@@ -365,6 +376,14 @@ pub(crate) async fn run(mut arguments: Arguments, mut cancel: watch::Receiver<bo
     if let Some(confined) = agent.confined() {
         say(&said!(language(), "serve-confined", "linerate: confined: {confined}", confined = confined.to_string()));
     }
+    if exposed && let Some(rule) = std::env::current_exe().ok().and_then(|program| system::firewall_rule(&program)) {
+        say(&said!(
+            language(),
+            "serve-firewall",
+            "linerate: if this system's firewall keeps others out, an administrator lets them in by: {rule}",
+            rule = rule
+        ));
+    }
     if iperf3.is_some() && exposed && arguments.allow_peer.is_empty() {
         say(&said!(
             language(),
@@ -387,6 +406,11 @@ pub(crate) async fn run(mut arguments: Arguments, mut cancel: watch::Receiver<bo
 }
 
 impl Arguments {
+    /// Returns whether the operating system has started this program as a service.
+    pub(crate) fn is_service(&self) -> bool {
+        self.service.is_service()
+    }
+
     /// What the agent keeps besides what its limits and folders need.
     fn confinement(&self, store: Option<&Store>, own_port: u16) -> Confinement {
         const PRIVILEGED: u16 = 1024;
@@ -556,7 +580,7 @@ fn cannot_listen(address: SocketAddr, error: &std::io::Error) -> Failure {
 }
 
 fn system_name() -> HostName {
-    linerate_sys::system::host_name().unwrap_or_else(|| "agent".to_owned()).as_str().into()
+    system::host_name().unwrap_or_else(|| "agent".to_owned()).as_str().into()
 }
 
 #[cfg(test)]

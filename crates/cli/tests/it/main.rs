@@ -49,3 +49,5 @@ mod tui;
 mod verdicts;
 mod view;
 mod volume;
+mod windows;
+mod windows_host;

@@ -183,6 +183,11 @@ pub(crate) struct Running {
 }
 
 impl Running {
+    /// Takes a program whose output is piped.
+    pub(crate) fn of(child: Child) -> Self {
+        Self { child }
+    }
+
     pub(crate) fn pid(&self) -> i32 {
         i32::try_from(self.child.id()).expect("a process id fits")
     }

@@ -2,15 +2,16 @@
 
 use linerate_engine::{SocketError, SocketSpec, failed};
 use linerate_model::{SocketOptions, Transport};
-use linerate_sys::error_queue::QueuedError;
-use linerate_sys::handle::AsSocket;
+use linerate_sys::error_queue::{QueuedError, queue_errors};
+use linerate_sys::handle::{AsSocket, BorrowedSocket};
 use linerate_sys::netlink::Route;
 use linerate_sys::socket::{
-    EACCES, ECONNREFUSED, EHOSTDOWN, EHOSTUNREACH, EMSGSIZE, ENETUNREACH, ENONET, ENOPROTOOPT, EOPNOTSUPP, EPROTO,
+    EACCES, ECONNREFUSED, ECONNRESET, EHOSTDOWN, EHOSTUNREACH, EMSGSIZE, ENETRESET, ENETUNREACH, ENONET, ENOPROTOOPT,
+    EOPNOTSUPP, EPROTO, bind_device, set_traffic_class,
 };
 use socket2::{SockRef, Socket};
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::ops::Range;
 
 /// Largest IPv4 packet (RFC 791 section 3.1). The MTU of a loopback interface is larger.
@@ -40,6 +41,11 @@ pub(crate) trait Packets: Send {
         link_mtu(self.peer()?)
     }
 
+    /// Returns how routers are probed.
+    fn router_probes(&self) -> RouterProbes {
+        RouterProbes::Same
+    }
+
     /// Sends the probe `sequence` with this TTL to the peer. Returns the length of the IP packet in bytes.
     ///
     /// # Errors
@@ -62,6 +68,17 @@ pub(crate) trait Packets: Send {
     fn accept(&mut self, from: SocketAddr) -> bool {
         self.peer() == Some(from)
     }
+}
+
+/// Packets that probe routers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RouterProbes {
+    /// The packets that probe the far end.
+    Same,
+    /// ICMP echo requests: the system reports no answers of routers to the others.
+    Echo,
+    /// None: the system reports no answers of routers.
+    None,
 }
 
 /// Something that arrived.
@@ -104,11 +121,13 @@ pub(crate) struct Arrived {
     pub(crate) arrived_unix_ns: Option<u64>,
 }
 
-/// Client of a host without an agent.
+/// Client of a host.
 #[derive(Debug, Clone)]
 pub(crate) struct Client {
     /// Address and port of the host.
     pub(crate) peer: SocketAddr,
+    /// Whether an agent or a reflector answers UDP at the port. The operating system of another host answers that the port is closed.
+    pub(crate) has_reflector: bool,
     /// Socket options of the probes.
     pub(crate) options: SocketOptions,
 }
@@ -119,16 +138,27 @@ impl Client {
         SocketSpec { transport, v6: self.peer.is_ipv6(), options: &self.options, bind, device: true }
     }
 
+    /// Returns the local address of packets to the peer.
+    ///
+    /// # Errors
+    /// There is no route to the peer.
+    pub(super) fn local(&self) -> Result<IpAddr, SocketError> {
+        // A datagram socket finds it without a packet.
+        let any = self.options.bind_address.unwrap_or(unspecified(self.peer.is_ipv6()));
+        let route = UdpSocket::bind(SocketAddr::new(any, 0)).map_err(failed(format!("binding to {any}")))?;
+        route.connect(self.peer).map_err(no_route(self.peer))?;
+        Ok(route.local_addr().map_err(failed("getsockname"))?.ip())
+    }
+
     /// Sets the options that ICMP sockets have as well: DSCP, interface and local address.
     pub(super) fn prepare_icmp(&self, socket: &Socket) -> Result<(), SocketError> {
         if let Some(dscp) = self.options.dscp {
-            let class = u32::from(dscp) << 2;
-            let result = if self.peer.is_ipv6() { socket.set_tclass_v6(class) } else { socket.set_tos_v4(class) };
-            result.map_err(failed(format!("setting DSCP {dscp}")))?;
+            set_traffic_class(socket.as_socket(), self.peer.is_ipv6(), dscp << 2)
+                .map_err(failed(format!("setting DSCP {dscp}")))?;
         }
         if let Some(device) = &self.options.bind_device {
             let what = format!("binding to interface {device} (is it there? see `ip link`)");
-            socket.bind_device(Some(device.as_bytes())).map_err(failed(what))?;
+            bind_device(socket.as_socket(), self.peer.is_ipv6(), device).map_err(failed(what))?;
         }
         if let Some(address) = self.options.bind_address {
             let what = format!("binding to {address} (it must be an address of this host: see `ip address`)");
@@ -139,7 +169,7 @@ impl Client {
 }
 
 /// Returns the MTU of the first link to `peer`. `None` if the kernel does not know it.
-fn link_mtu(peer: SocketAddr) -> Option<u32> {
+pub(super) fn link_mtu(peer: SocketAddr) -> Option<u32> {
     // IP_MTU of a socket is what the kernel knows of the path: an ICMP message, which anybody can forge, lowers it for ten minutes.
     let mut route = Route::open().ok()?;
     let interface = match peer {
@@ -148,6 +178,20 @@ fn link_mtu(peer: SocketAddr) -> Option<u32> {
     };
     let link = route.links().ok()?.into_iter().find(|link| link.index == interface)?;
     Some(link.mtu.min(MAX_PACKET))
+}
+
+/// Makes the system report ICMP errors with the packets that they quote.
+///
+/// # Errors
+/// The system does not.
+pub(super) fn require_errors(socket: BorrowedSocket<'_>, v6: bool) -> Result<(), SocketError> {
+    queue_errors(socket, v6).map_err(|error| match error.source.kind() {
+        io::ErrorKind::Unsupported => SocketError::InvalidRequest(
+            "this host's system does not report which router answered such a packet: leave the packets to linerate"
+                .to_owned(),
+        ),
+        _ => error.into(),
+    })
 }
 
 pub(super) fn unspecified(v6: bool) -> IpAddr {
@@ -168,11 +212,24 @@ pub(super) fn set_ttl(socket: &impl AsSocket, ttl: u8, v6: bool, v4_too: bool) -
 }
 
 /// Error numbers of ICMP and ICMPv6 messages (`icmp_err_convert` in net/ipv4/icmp.c, `icmpv6_err_convert` in net/ipv6/icmp.c, and the
-/// error handlers of UDP and raw sockets). Anybody can forge one.
-const ICMP_ERRORS: [i32; 10] =
-    [EACCES, ECONNREFUSED, EHOSTDOWN, EHOSTUNREACH, EMSGSIZE, ENETUNREACH, ENONET, ENOPROTOOPT, EOPNOTSUPP, EPROTO];
+/// error handlers of UDP and raw sockets). Windows has WSAECONNRESET for "port unreachable", and WSAENETRESET for "time exceeded". Anybody
+/// can forge one.
+const ICMP_ERRORS: [i32; 12] = [
+    EACCES,
+    ECONNREFUSED,
+    ECONNRESET,
+    EHOSTDOWN,
+    EHOSTUNREACH,
+    EMSGSIZE,
+    ENETRESET,
+    ENETUNREACH,
+    ENONET,
+    ENOPROTOOPT,
+    EOPNOTSUPP,
+    EPROTO,
+];
 
-/// Returns whether an error of a call may belong to an earlier packet: an ICMP message that the error queue has in full. The next call
+/// Returns whether an error of a call may belong to an earlier packet: an ICMP message, which an error queue has in full. The next call
 /// succeeds then.
 pub(super) fn is_of_earlier(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::PermissionDenied

@@ -1,12 +1,12 @@
-//! ICMP echo requests and replies (RFC 792, RFC 4443 section 4), of ping sockets and raw sockets.
+//! ICMP echo requests and replies (RFC 792, RFC 4443 section 4), of ping sockets and raw sockets with an error queue.
 //!
-//! Both kinds of sockets have an error queue. It returns the ICMP header of the echo request before its data.
+//! The error queue returns the ICMP header of the echo request before its data.
 
-use super::contract::{ATTEMPTS, Arrived, Event, Packets, ProbeId, is_of_earlier, no_route, set_ttl};
+use super::contract::{ATTEMPTS, Arrived, Event, Packets, ProbeId, is_of_earlier, no_route, require_errors, set_ttl};
 use crate::icmp_extension::checksum;
 use linerate_engine::{SocketError, failed};
 use linerate_sys::datagram_details::{receive_with_details, report_details};
-use linerate_sys::error_queue::{probe_path_mtu, queue_errors, take_error};
+use linerate_sys::error_queue::{probe_path_mtu, take_error};
 use linerate_sys::handle::AsSocket as _;
 use linerate_sys::socket::wait_readable;
 use socket2::Socket;
@@ -70,7 +70,7 @@ impl EchoPackets {
         let v6 = peer.is_ipv6();
         let socket = UdpSocket::from(socket);
         socket.set_nonblocking(true).map_err(failed("fcntl(O_NONBLOCK)"))?;
-        queue_errors(socket.as_socket(), v6)?;
+        require_errors(socket.as_socket(), v6)?;
         probe_path_mtu(socket.as_socket(), v6)?;
         report_details(&socket)?;
         let host = SocketAddr::new(peer.ip(), 0);

@@ -7,17 +7,17 @@
 //! Probes have the source port of the first probe, so that routers that balance flows send them one way. A probe that is sent while
 //! another waits for its answer has a port of its own, because two attempts cannot share both ports.
 
-use super::contract::{Arrived, Client, Event, Packets, ProbeId, no_route, set_ttl, unspecified};
+use super::contract::{Arrived, Client, Event, Packets, ProbeId, require_errors, set_ttl};
 use linerate_engine::{SocketError, SocketSpec, failed};
 use linerate_model::{ProbePacket, Transport};
 use linerate_sys::clock;
-use linerate_sys::error_queue::{queue_errors, take_error};
+use linerate_sys::error_queue::take_error;
 use linerate_sys::handle::{AsSocket as _, BorrowedSocket};
 use linerate_sys::socket::{ECONNREFUSED, EINPROGRESS, wait_ready_each};
 use socket2::Socket;
 use std::collections::VecDeque;
 use std::io;
-use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 /// Most attempts at the same time.
@@ -47,15 +47,12 @@ impl TcpSynPackets {
     /// Returns the packets to a port.
     ///
     /// # Errors
-    /// There is no route to the peer.
+    /// There is no route to the peer, or the system does not report the answers of routers.
     pub(super) fn to(client: Client) -> Result<Self, SocketError> {
-        let peer = client.peer;
-        // A datagram socket finds the local address without a packet.
-        let any = client.options.bind_address.unwrap_or(unspecified(peer.is_ipv6()));
-        let route = UdpSocket::bind(SocketAddr::new(any, 0)).map_err(failed(format!("binding to {any}")))?;
-        route.connect(peer).map_err(no_route(peer))?;
-        let local = route.local_addr().map_err(failed("getsockname"))?.ip();
-        Ok(Self { client, local, port: None, attempts: VecDeque::new() })
+        let local = client.local()?;
+        let packets = Self { client, local, port: None, attempts: VecDeque::new() };
+        packets.open(1, 0)?;
+        Ok(packets)
     }
 
     /// Opens a socket for one probe, at the source port `port` if it is not 0.
@@ -67,7 +64,7 @@ impl TcpSynPackets {
         // Closing resets the connection.
         socket.set_linger(Some(Duration::ZERO)).map_err(failed("setsockopt(SO_LINGER)"))?;
         socket.set_reuse_address(true).map_err(failed("setsockopt(SO_REUSEADDR)"))?;
-        queue_errors(socket.as_socket(), v6)?;
+        require_errors(socket.as_socket(), v6)?;
         set_ttl(&socket, ttl, v6, !v6).map_err(failed("setting the TTL"))?;
         if port != 0 || self.client.options.bind_address.is_some() {
             let address = SocketAddr::new(self.local, port);

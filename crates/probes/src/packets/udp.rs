@@ -1,8 +1,13 @@
 //! UDP datagrams.
 
-use super::contract::{ATTEMPTS, Arrived, Event, Packets, ProbeId, is_of_earlier, no_route, set_ttl};
+use super::contract::{
+    ATTEMPTS, Arrived, Event, Packets, ProbeId, RouterProbes, is_of_earlier, link_mtu, no_route, set_ttl,
+};
+use super::echo_service;
+use crate::survey::FAR_TTL;
 use linerate_engine::{AllowedPeers, DatagramListener, SocketError, failed};
 use linerate_sys::datagram_details::{receive_with_details, report_details};
+use linerate_sys::echo_requests::EchoRequests;
 use linerate_sys::error_queue::{QueuedError, probe_path_mtu, queue_errors, take_error};
 use linerate_sys::handle::AsSocket as _;
 use linerate_sys::socket::wait_readable;
@@ -13,12 +18,23 @@ use std::net::{IpAddr, SocketAddr, UdpSocket};
 const HEADERS_V4: u32 = 28;
 const HEADERS_V6: u32 = 48;
 
+/// Source of the answers of routers.
+enum RouterAnswers {
+    /// The error queue of the socket.
+    ErrorQueue,
+    /// Echo requests that the system sends. It reports no answers of routers to datagrams.
+    Echo(EchoRequests),
+    /// None: the system reports no answers of routers.
+    None,
+}
+
 /// Sockets of one end.
 pub(crate) struct UdpPackets {
     /// `None` until a peer has greeted at a shared port.
     socket: Option<UdpSocket>,
     /// Listener at a port that sessions share.
     listener: Option<DatagramListener>,
+    router_answers: RouterAnswers,
     peer: Option<SocketAddr>,
     is_connected: bool,
     allowed: AllowedPeers,
@@ -32,12 +48,13 @@ impl UdpPackets {
     /// # Errors
     /// There is no route to the peer, or the kernel lacks an option.
     pub(crate) fn to(socket: UdpSocket, peer: SocketAddr) -> Result<Self, SocketError> {
-        prepare(&socket, peer.is_ipv6())?;
+        let router_answers = prepare(&socket, peer.is_ipv6())?;
         socket.connect(peer).map_err(no_route(peer))?;
         let local = socket.local_addr().map_err(failed("getsockname"))?;
         Ok(Self {
             socket: Some(socket),
             listener: None,
+            router_answers,
             peer: Some(peer),
             is_connected: true,
             allowed: AllowedPeers::default(),
@@ -52,14 +69,15 @@ impl UdpPackets {
     /// The kernel lacks an option.
     pub(crate) fn of(listener: DatagramListener, allowed: AllowedPeers) -> Result<Self, SocketError> {
         let local = listener.address();
+        let mut router_answers = RouterAnswers::None;
         let (socket, listener) = match listener.into_socket() {
             Ok(socket) => {
-                prepare(&socket, local.is_ipv6())?;
+                router_answers = prepare(&socket, local.is_ipv6())?;
                 (Some(socket), None)
             }
             Err(listener) => (None, Some(*listener)),
         };
-        Ok(Self { socket, listener, peer: None, is_connected: false, allowed, local, ttl: 0 })
+        Ok(Self { socket, listener, router_answers, peer: None, is_connected: false, allowed, local, ttl: 0 })
     }
 
     /// Takes the oldest ICMP error.
@@ -67,7 +85,7 @@ impl UdpPackets {
     /// # Errors
     /// recvmsg(2) fails.
     fn error(&self, into: &mut [u8]) -> Result<Option<QueuedError>, SocketError> {
-        let Some(socket) = &self.socket else { return Ok(None) };
+        let (Some(socket), RouterAnswers::ErrorQueue) = (&self.socket, &self.router_answers) else { return Ok(None) };
         take_error(socket.as_socket(), into).map_err(failed("recvmsg(MSG_ERRQUEUE)"))
     }
 
@@ -111,7 +129,7 @@ impl UdpPackets {
             return Ok(None);
         }
         let socket = listener.connected_to(from)?;
-        prepare(&socket, from.is_ipv6())?;
+        self.router_answers = prepare(&socket, from.is_ipv6())?;
         (self.socket, self.peer, self.is_connected) = (Some(socket), Some(from), true);
         Ok(Some(Arrived { length, from, ttl: None, arrived_unix_ns: None }))
     }
@@ -130,10 +148,32 @@ impl Packets for UdpPackets {
         if self.is_v6() { HEADERS_V6 } else { HEADERS_V4 }
     }
 
-    fn send(&mut self, _sequence: u32, payload: &[u8], ttl: u8) -> io::Result<u32> {
+    /// Returns `None` if the system does not report packets that are too big for a router.
+    fn link_mtu(&self) -> Option<u32> {
+        match self.router_answers {
+            RouterAnswers::ErrorQueue => link_mtu(self.peer?),
+            RouterAnswers::Echo(_) | RouterAnswers::None => None,
+        }
+    }
+
+    fn router_probes(&self) -> RouterProbes {
+        match self.router_answers {
+            RouterAnswers::ErrorQueue => RouterProbes::Same,
+            RouterAnswers::Echo(_) => RouterProbes::Echo,
+            RouterAnswers::None => RouterProbes::None,
+        }
+    }
+
+    fn send(&mut self, sequence: u32, payload: &[u8], ttl: u8) -> io::Result<u32> {
         let (Some(socket), Some(peer)) = (&self.socket, self.peer) else {
             return Err(io::ErrorKind::NotConnected.into());
         };
+        if ttl < FAR_TTL
+            && let RouterAnswers::Echo(requests) = &self.router_answers
+        {
+            echo_service::send(requests, self.local(), peer, sequence, payload, ttl)?;
+            return Ok(self.headers() + payload.len() as u32);
+        }
         if self.ttl != ttl {
             let v6 = self.local.is_ipv6();
             set_ttl(socket, ttl, v6, !v6 || peer.ip().to_canonical().is_ipv4())?;
@@ -156,13 +196,22 @@ impl Packets for UdpPackets {
             (None, Some(listener)) => listener.socket(),
             (None, None) => return Ok(false),
         };
-        Ok(wait_readable(&[descriptor], nanos)?)
+        let mut descriptors = vec![descriptor];
+        if let RouterAnswers::Echo(requests) = &self.router_answers {
+            descriptors.push(requests.as_socket());
+        }
+        Ok(wait_readable(&descriptors, nanos)?)
     }
 
     fn event(&mut self, into: &mut [u8]) -> Result<Option<Event>, SocketError> {
         if let Some(error) = self.error(into)? {
             let payload = 0..error.extension.unwrap_or(error.quoted).min(into.len());
             return Ok(Some(Event::Error { error, probe: ProbeId::Payload(payload) }));
+        }
+        if let RouterAnswers::Echo(requests) = &self.router_answers
+            && let Some(answer) = requests.take(into)
+        {
+            return Ok(Some(echo_service::event(answer)));
         }
         Ok(self.receive(into)?.map(Event::Packet))
     }
@@ -179,10 +228,17 @@ impl Packets for UdpPackets {
     }
 }
 
-fn prepare(socket: &UdpSocket, v6: bool) -> Result<(), SocketError> {
+/// Sets the options of a socket of the family `v6`, and returns where answers of routers come from.
+fn prepare(socket: &UdpSocket, v6: bool) -> Result<RouterAnswers, SocketError> {
     socket.set_nonblocking(true).map_err(failed("fcntl(O_NONBLOCK)"))?;
-    queue_errors(socket.as_socket(), v6)?;
+    let router_answers = match queue_errors(socket.as_socket(), v6) {
+        Ok(()) => RouterAnswers::ErrorQueue,
+        Err(error) if error.source.kind() == io::ErrorKind::Unsupported => {
+            EchoRequests::open(v6).map_or(RouterAnswers::None, RouterAnswers::Echo)
+        }
+        Err(error) => return Err(error.into()),
+    };
     probe_path_mtu(socket.as_socket(), v6)?;
     report_details(socket)?;
-    Ok(())
+    Ok(router_answers)
 }

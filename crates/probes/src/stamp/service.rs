@@ -21,6 +21,8 @@ const PORT_IN_USE: &str =
     "perhaps another STAMP or TWAMP reflector, see `ss -ulnp`; stop it, or choose another port, as in --stamp=8862";
 /// Remedy for a port that needs privileges.
 const PRIVILEGED_PORT: &str = "ports below 1024 need root or CAP_NET_BIND_SERVICE: choose a higher port, as in --stamp=8862, and name it to the senders";
+/// First port that any user may have.
+const FIRST_UNPRIVILEGED_PORT: u16 = 1_024;
 /// TTL and hop limit of test packets (RFC 8762, sections 4.2 and 4.3).
 const TTL: u8 = 255;
 /// Datagrams read from one socket before the next has its turn.
@@ -160,7 +162,7 @@ impl Drop for StampService {
 /// Opens the socket of one address.
 fn open(address: SocketAddr) -> Result<UdpSocket, SocketError> {
     let socket = bind(address).map_err(|error| match error.kind() {
-        io::ErrorKind::PermissionDenied => {
+        io::ErrorKind::PermissionDenied if address.port() < FIRST_UNPRIVILEGED_PORT => {
             SocketError::InvalidRequest(format!("cannot listen on {address} (UDP): {error}; {PRIVILEGED_PORT}"))
         }
         _ => SocketError::listening(address, Transport::Udp, PORT_IN_USE)(error),
@@ -259,6 +261,7 @@ impl Answering {
 mod tests {
     use super::*;
     use crate::stamp::{ClassOfService, Key, Mode, Sender, Tlv, TlvValue};
+    use linerate_sys::socket::set_traffic_class;
     use std::time::Duration;
 
     fn service(options: ReflectorOptions) -> StampService {
@@ -280,7 +283,10 @@ mod tests {
             let service = service(ReflectorOptions { mode: mode.clone(), ..ReflectorOptions::default() });
             for address in service.addresses() {
                 let socket = client(*address);
-                report_details(&socket).expect("Linux has all of them");
+                report_details(&socket).expect("the system has them");
+                // Some systems mark packets by policies only.
+                let marks = set_traffic_class(client(*address).as_socket(), address.is_ipv6(), 34 << 2).is_ok();
+                let class_of_replies = if marks { 34 << 2 } else { 0 };
                 let mut sender = Sender::new(mode.clone(), 3);
                 let class = ClassOfService { requested_dscp: 34, ..Default::default() };
                 for sequence in 0..20 {
@@ -294,8 +300,9 @@ mod tests {
                     let now_ns = clock::unix_now().cast_signed();
                     let answer = sender.read(&buffer[..received.length], now_ns).expect("the reply belongs to it");
                     assert_eq!(answer.reflected.sequence, sequence);
-                    assert_eq!(answer.reflected.sender_ttl, 64, "{address}");
-                    assert_eq!((received.ttl, received.traffic_class), (Some(255), Some(34 << 2)), "{address}");
+                    assert!([64, 128].contains(&answer.reflected.sender_ttl), "{address}: {answer:?}");
+                    let header = (received.ttl, received.traffic_class);
+                    assert_eq!(header, (Some(255), Some(class_of_replies)), "{address}");
                     assert_eq!(answer.forward_ns + answer.backward_ns, answer.round_trip_ns);
                     assert!(answer.round_trip_ns <= now_ns - sent_ns);
                 }

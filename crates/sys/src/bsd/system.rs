@@ -2,7 +2,7 @@
 
 use super::sysctl;
 use crate::Error;
-pub use crate::host_name::host_name;
+pub use crate::host::{firewall_rule, host_name};
 
 /// Returns name and release, as in `FreeBSD 14.3-RELEASE` or `Darwin 24.6.0`.
 pub fn version() -> String {

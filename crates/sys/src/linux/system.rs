@@ -1,7 +1,7 @@
 //! The system: its name, and which start of which machine it is.
 
 use crate::Error;
-pub use crate::host_name::host_name;
+pub use crate::host::{firewall_rule, host_name};
 use std::fs;
 use std::io;
 

@@ -8,7 +8,7 @@ pub mod file_identity;
 pub mod file_system;
 pub mod handle;
 pub mod held_file;
-pub(crate) mod host_name;
+pub(crate) mod host;
 pub mod inherited;
 pub mod interrupt;
 pub(crate) mod poll;

@@ -1,5 +1,6 @@
-//! Requests to end the program: Ctrl-C, Ctrl-Break, a closed console, and the end of the system.
+//! Requests to end the program: Ctrl-C, Ctrl-Break, a closed console, the end of the system, and those to a service.
 
+use super::service;
 use std::io;
 use tokio::signal::windows::{
     CtrlBreak, CtrlC, CtrlClose, CtrlShutdown, ctrl_break, ctrl_c, ctrl_close, ctrl_shutdown,
@@ -31,6 +32,7 @@ impl StopRequests {
             _ = self.terminate.recv() => (),
             _ = self.close.recv() => (),
             _ = self.shutdown.recv() => (),
+            () = service::stopped() => (),
         }
     }
 }

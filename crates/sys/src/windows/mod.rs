@@ -22,6 +22,7 @@ pub mod private;
 pub mod process;
 pub mod processor;
 pub mod protocol_statistics;
+pub mod service;
 pub mod socket;
 mod status;
 pub mod system;

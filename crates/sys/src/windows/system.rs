@@ -4,6 +4,7 @@ use super::status::check_nt;
 use crate::Error;
 use std::io;
 use std::mem;
+use std::path::Path;
 use std::ptr;
 use windows_sys::Wdk::System::SystemInformation::{NtQuerySystemInformation, SystemTimeOfDayInformation};
 use windows_sys::Wdk::System::SystemServices::RtlGetVersion;
@@ -32,6 +33,13 @@ pub fn host_name() -> Option<String> {
     let read = unsafe { GetComputerNameExW(ComputerNameDnsHostname, name.as_mut_ptr(), &raw mut length) };
     let name = String::from_utf16_lossy(name.get(..length as usize)?);
     (read != 0 && !name.is_empty()).then_some(name)
+}
+
+/// Returns the command by which an administrator lets others reach `program` through this system's firewall. `None` if it has none that keeps
+/// programs from listening.
+pub fn firewall_rule(program: &Path) -> Option<String> {
+    let program = program.display();
+    Some(format!(r#"netsh advfirewall firewall add rule name=linerate dir=in action=allow program="{program}""#))
 }
 
 /// Returns the size of main memory in bytes.

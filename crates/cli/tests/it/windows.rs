@@ -1,0 +1,180 @@
+//! The program for Windows against this system's, and against itself, over links of a lab.
+
+use crate::program::{close, number, words};
+use crate::windows_host::MixedLab;
+use linerate_testsuite::{wait_until, wine_test};
+use serde_json::Value;
+use std::fs;
+
+/// A record's received payload rate in bit/s, the median of its first result.
+fn received_bps(record: &Value) -> f64 {
+    number(record, "/results/0/received/payload_bps/median")
+}
+
+/// Measures between host a and the agent at `url`, both ways, and compares with Linux at both ends.
+fn check_rates(lab: &MixedLab, url: &str) {
+    let linux = lab.url("b");
+    for task in
+        ["stream", "stream --udp --rate 90Mbit/s", "stream --flows 4", "stream --udp --size 200 --rate 20Mbit/s"]
+    {
+        for direction in ["send", "receive"] {
+            let options = format!("--direction {direction} --time 1s --warmup 300ms --repeats 1 --json");
+            let [windows, linux] = [url, &linux].map(|url| {
+                let (verb, rest) = task.split_once(' ').unwrap_or((task, ""));
+                received_bps(&lab.measure(&words(&format!("{verb} {url} {rest} {options}"))))
+            });
+            close(&format!("{task} {direction}"), windows, linux, 0.02);
+        }
+    }
+}
+
+#[wine_test]
+fn streams_to_and_from_a_windows_agent_reach_the_rates_of_linux() {
+    let lab = MixedLab::up("100Mbit/s");
+    let (_agent, url) = lab.serve(&[]);
+    check_rates(&lab, &url);
+}
+
+#[wine_test]
+fn streams_by_a_windows_command_reach_the_rates_of_linux() {
+    let lab = MixedLab::up("100Mbit/s");
+    let far = lab.url("a");
+    for task in ["", "--udp --rate 90Mbit/s"] {
+        for direction in ["send", "receive"] {
+            let line = format!("{far} {task} --direction {direction} --time 1s --warmup 300ms --repeats 1 --json");
+            let windows = lab.measure_on_windows(&[&["stream"], &words(&line)[..]].concat());
+            let line = format!("stream {} {line}", lab.url("b"));
+            let linux = lab.measure(&words(&line));
+            close(&format!("{task} {direction}"), received_bps(&windows), received_bps(&linux), 0.02);
+        }
+    }
+}
+
+/// Each datagram arrives, or is counted as lost; nothing is counted twice.
+#[wine_test]
+fn counts_are_exact() {
+    let lab = MixedLab::up("100Mbit/s");
+    let (_agent, url) = lab.serve(&[]);
+    for direction in ["send", "receive"] {
+        let line = format!("stream {url} --udp --rate 10Mbit/s --direction {direction} --time 1s --repeats 1 --json");
+        let record = lab.measure(&words(&line));
+        let flow = &record["trials"][0]["counts"][0]["flows"][0];
+        let (sender, receiver) = if direction == "send" { ("client", "server") } else { ("server", "client") };
+        let sent = number(flow, &format!("/{sender}/sent/messages"));
+        let received = &flow[receiver]["received"];
+        assert_eq!((sent, number(received, "/duplicates")), (number(received, "/arrived"), 0.0), "{flow}");
+        let expects_drops = receiver == "client";
+        assert_eq!(received["socket_drops"].is_u64(), expects_drops, "Windows does not count them: {received}");
+    }
+    let line = format!("stream {url} --volume 3M --direction send --repeats 1 --json");
+    let record = lab.measure(&words(&line));
+    let flow = &record["trials"][0]["counts"][0]["flows"][0];
+    assert_eq!(number(flow, "/server/received/payload_bytes"), 3e6, "{flow}");
+}
+
+#[wine_test]
+fn transactions_and_rpc_run_both_ways() {
+    let lab = MixedLab::up("100Mbit/s");
+    let (_agent, url) = lab.serve(&[]);
+    for task in ["transact", "transact --udp", "transact --rate 500", "rpc", "rpc --tcp"] {
+        let (verb, rest) = task.split_once(' ').unwrap_or((task, ""));
+        let options = "--time 500ms --warmup 200ms --repeats 1 --json";
+        let by_linux = lab.measure(&words(&format!("{verb} {url} {rest} {options}")));
+        let by_windows = lab.measure_on_windows(&words(&format!("{verb} {} {rest} {options}", lab.url("a"))));
+        for record in [by_linux, by_windows] {
+            let transactions = &record["results"][0]["transactions"];
+            assert!(number(transactions, "/rate/median") > 100.0, "{task}: {}", record["results"][0]);
+        }
+    }
+}
+
+#[wine_test]
+fn agents_are_paired_and_saved() {
+    let lab = MixedLab::up("1Gbit/s");
+    let (mut agent, url) = lab.serve(&["--pair"]);
+    let address = url.split(['/', '@', '#']).find(|part| part.contains(":4750")).expect("an address").to_owned();
+    let message = agent.message("pairing code is");
+    let code = message.split("pairing code is ").nth(1).and_then(|rest| rest.split(' ').next()).expect("a code");
+    let paired = lab.place().command(&["hosts", "add", "win", "--pair", &address, "--code", code]);
+    drop(paired);
+    let added = lab.linux(&["hosts", "add", "win", &url]);
+    assert_eq!(added.code, Some(0), "{}", added.err);
+    let line = "stream win --time 300ms --warmup 0s --repeats 1";
+    lab.linux(&words(line)).prints(0, &["Sent"]);
+    // The Windows host saves hosts in a file of its own.
+    let added = lab.windows(&["hosts", "add", "lin", &lab.url("a")]);
+    assert_eq!(added.code, Some(0), "{}", added.err);
+    lab.windows(&words("stream lin --time 300ms --warmup 0s --repeats 1")).prints(0, &["Sent"]);
+    lab.windows(&["hosts"]).prints(0, &["lin"]);
+}
+
+#[wine_test]
+fn the_path_is_looked_at_by_its_url_alone() {
+    let lab = MixedLab::up("100Mbit/s");
+    let (_agent, url) = lab.serve(&[]);
+    for looked in [lab.linux(&[&url]), lab.windows(&[&lab.url("a")])] {
+        looked.prints(0, &["tcp"]);
+    }
+}
+
+#[wine_test]
+fn records_are_read_on_the_other_system() {
+    let lab = MixedLab::up("100Mbit/s");
+    let line = format!("stream {} --time 300ms --warmup 0s --repeats 2 --out C:\\record.json", lab.url("a"));
+    let ran = lab.windows(&words(&line));
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    lab.windows(&["results"]).prints(0, &["stream"]);
+    lab.windows(&["report"]).prints(0, &["Sent"]);
+    let record = lab.drive().join("record.json");
+    let shown = lab.linux(&["report", record.to_str().expect("UTF-8")]);
+    shown.prints(0, &["Sent"]);
+    // A Linux record on Windows.
+    let file = lab.place().path("linux.json");
+    let line = format!("stream {} --time 300ms --warmup 0s --repeats 2 --out {}", lab.url("b"), file.display());
+    assert_eq!(lab.linux(&words(&line)).code, Some(0));
+    fs::copy(&file, lab.drive().join("linux.json")).expect("copied");
+    lab.windows(&["report", "C:\\linux.json"]).prints(0, &["Sent"]);
+    lab.windows(&["explain", "C:\\linux.json"]).prints(0, &["Weighed"]);
+}
+
+#[wine_test]
+fn the_service_is_installed_runs_and_is_removed() {
+    let lab = MixedLab::up("1Gbit/s");
+    let installed = lab.windows(&["serve", "--install-service", "--listen", "[::]:4760"]);
+    assert_eq!(installed.code, Some(0), "{}", installed.err);
+    let url = installed.out.trim();
+    let line = format!("stream {url} --time 300ms --warmup 0s --repeats 1");
+    lab.linux(&words(&line)).prints(0, &["Sent"]);
+    lab.windows(&["serve", "--install-service"]).says(3, &["linerate-agent"]);
+    lab.windows(&["serve", "--remove-service"]).says(0, &["removed"]);
+    assert_eq!(lab.linux(&words(&line)).code, Some(3), "nobody serves any more");
+    assert_eq!(lab.windows(&["serve", "--remove-service"]).code, Some(3), "there is none");
+}
+
+/// Without a service or an agent the other end names what is wrong.
+#[wine_test]
+fn a_killed_agent_ends_the_trial_and_keeps_what_was_measured() {
+    let lab = MixedLab::up("100Mbit/s");
+    let (mut agent, url) = lab.serve(&[]);
+    let line = format!("stream {url} --time 1s --warmup 0s --repeats 30 --json");
+    let arguments = words(&line);
+    let (sent, received) = std::sync::mpsc::channel();
+    std::thread::scope(|scope| {
+        scope.spawn(|| sent.send(lab.linux(&arguments)));
+        wait_until("a trial is kept", || (lab.place().trials() >= 1).then_some(()));
+        agent.kill();
+        let ran = received.recv().expect("it ends");
+        assert_eq!(ran.code, Some(3), "{}", ran.err);
+    });
+    assert!(lab.place().trials() >= 1);
+}
+
+#[wine_test]
+fn a_port_in_use_and_a_wrong_name_are_errors_with_a_remedy() {
+    let lab = MixedLab::up("1Gbit/s");
+    let (_agent, _) = lab.serve(&[]);
+    lab.windows(&["serve", "--listen", "[::]:4750"]).says(3, &["4750", "another program"]);
+    lab.windows(&["stream", "nobody"]).says(2, &["nobody"]);
+    lab.windows(&["lab"]).says(2, &["Linux"]);
+    lab.windows(&["frames", "--ports", "a,b"]).says(2, &["Linux"]);
+}

@@ -1,0 +1,96 @@
+//! A lab of a Linux host a and a Windows host b, whose programs run under Wine.
+
+use crate::program::{Ran, Running, TestFolder};
+use linerate_lab::{Bench, Lab, LabOptions};
+use linerate_model::HostName;
+use linerate_testsuite::wine::WindowsHost;
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+/// Port of the agents of the Windows host: that of the lab's own agent is taken.
+const PORT: &str = "[::]:4750";
+
+/// The lab. Host b has a Linux agent too.
+pub(crate) struct MixedLab {
+    // Dropped first: the programs leave the namespace before it is removed.
+    windows: WindowsHost,
+    lab: Lab,
+    place: TestFolder,
+}
+
+impl MixedLab {
+    /// Builds hosts a and b with links of this rate and a switch.
+    pub(crate) fn up(link: &str) -> Self {
+        Self::with(Bench::named("switch").expect("built in").with_link(link.parse().expect("a rate")))
+    }
+
+    pub(crate) fn with(bench: Bench) -> Self {
+        let program = Path::new(env!("CARGO_BIN_EXE_linerate")).to_owned();
+        let options = LabOptions { program, keep: false, folders: Vec::new() };
+        let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+        let lab = runtime.block_on(Lab::up(&bench, &options)).expect("a lab");
+        Self { windows: WindowsHost::create(), lab, place: TestFolder::new() }
+    }
+
+    /// Returns the agent URL of the Linux agent of a host.
+    pub(crate) fn url(&self, host: &str) -> String {
+        self.lab.hosts()[&HostName::from(host)].to_string()
+    }
+
+    /// Returns the folder of the Windows host's drive C.
+    pub(crate) fn drive(&self) -> PathBuf {
+        self.windows.drive()
+    }
+
+    /// Returns the folder of the Linux program's store.
+    pub(crate) fn place(&self) -> &TestFolder {
+        &self.place
+    }
+
+    fn start(&self, host: &str, mut command: Command) -> Child {
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        self.lab.run_in(&HostName::from(host), command).expect("the command starts")
+    }
+
+    /// Starts the program for Windows on host b.
+    pub(crate) fn start_windows(&self, arguments: &[&str]) -> Running {
+        Running::of(self.start("b", self.windows.command(arguments)))
+    }
+
+    /// Runs the program for Windows on host b.
+    pub(crate) fn windows(&self, arguments: &[&str]) -> Ran {
+        self.start_windows(arguments).end()
+    }
+
+    /// Runs the program for Linux on host a.
+    pub(crate) fn linux(&self, arguments: &[&str]) -> Ran {
+        Running::of(self.start("a", self.place.command(arguments))).end()
+    }
+
+    /// Runs the program for Linux on host a, demands success, and reads its record.
+    pub(crate) fn measure(&self, arguments: &[&str]) -> Value {
+        succeeded(&self.linux(arguments))
+    }
+
+    /// Runs the program for Windows on host b, demands success, and reads its record.
+    pub(crate) fn measure_on_windows(&self, arguments: &[&str]) -> Value {
+        succeeded(&self.windows(arguments))
+    }
+
+    /// Starts an agent on the Windows host. Returns it and its agent URL.
+    pub(crate) fn serve(&self, arguments: &[&str]) -> (Running, String) {
+        let mut agent = self.start_windows(&[&["serve", "--listen", PORT], arguments].concat());
+        let url = agent.line().trim_end().to_owned();
+        if !url.starts_with("linerate://") {
+            agent.kill();
+            panic!("an agent URL, not `{url}`: {}", agent.end().err);
+        }
+        (agent, url)
+    }
+}
+
+fn succeeded(ran: &Ran) -> Value {
+    assert_eq!(ran.code, Some(0), "{}\n{}", ran.out, ran.err);
+    ran.json()
+}
