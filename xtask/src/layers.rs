@@ -87,8 +87,6 @@ const KNOWS_SYSTEMS: &[&str] = &[
     "linerate-nfsd",
     // It is to be published without linerate-sys.
     "linerate-smb",
-    // Not ported yet.
-    "linerate-copy",
     "linerate-testsuite",
     "xtask",
 ];

@@ -1,8 +1,8 @@
 //! Folders of this host that copies may use.
 //!
 //! Others may rename folders and make links while a copy begins. So a path is only ever used to find out which names to
-//! open: each of them is then opened from the allowed folder's descriptor, no symbolic link is followed, and what comes
-//! after uses that descriptor.
+//! open: each of them is then opened from the allowed folder's handle, no symbolic link is followed, and what comes
+//! after uses that handle.
 
 use crate::CopyError;
 use crate::control::Control;
@@ -12,20 +12,15 @@ use crate::folders::Folders;
 use crate::scratch::Scratch;
 use crate::source::walk::Walk;
 use crate::storage::Storage;
-use crate::storage::local::{LocalFolder, open_untouched};
+use crate::storage::local::LocalFolder;
 use linerate_model::CopyExisting;
+use linerate_sys::folder::Folder;
 use linerate_units::ByteCount;
-use nix::fcntl::OFlag;
-use nix::sys::stat::{Mode, mkdirat};
-use std::ffi::OsStr;
 use std::io;
-use std::os::fd::OwnedFd;
-use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Component, Path, PathBuf};
-use std::sync::Arc;
 
 /// Permissions of a new destination, less the process's mask.
-const NEW_FOLDER: Mode = Mode::S_IRWXU.union(Mode::S_IRWXG).union(Mode::S_IRWXO);
+const NEW_FOLDER: u32 = 0o777;
 
 /// Folders below which copies may read and write.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -38,7 +33,7 @@ pub struct AllowedFolders {
 
 /// Names below an allowed folder, which is open.
 struct FolderPath {
-    top: Arc<OwnedFd>,
+    top: Folder,
     /// `/` between the names; empty for the allowed folder itself.
     below: Vec<u8>,
     /// The whole path, without links: for messages and comparisons.
@@ -80,7 +75,7 @@ impl AllowedFolders {
         for allowed in &self.allowed {
             let Ok(top) = allowed.canonicalize() else { continue };
             let Some(below) = real.strip_prefix(&top).ok().and_then(names) else { continue };
-            let top = open_from_root(&top).map_err(CopyError::at("open", allowed))?;
+            let top = Folder::open_without_links(&top).map_err(CopyError::at("open", allowed))?;
             return Ok(FolderPath { top, below, path: real });
         }
         let allowed: Vec<String> = self.allowed.iter().map(|allowed| allowed.display().to_string()).collect();
@@ -90,8 +85,7 @@ impl AllowedFolders {
 
 impl FolderPath {
     fn open(&self) -> io::Result<LocalFolder> {
-        let folder = Folders::existing(Arc::clone(&self.top)).at(&self.below)?;
-        Ok(LocalFolder::new(Arc::new(open_untouched(&folder, OsStr::new("."), OFlag::O_DIRECTORY)?)))
+        Ok(LocalFolder::new(Folders::existing(self.top.clone()).at(&self.below)?.to_list()?))
     }
 
     /// Makes the folder unless something is there.
@@ -99,11 +93,11 @@ impl FolderPath {
         if self.below.is_empty() {
             return Ok(());
         }
-        let mut folders = Folders::existing(Arc::clone(&self.top));
+        let mut folders = Folders::existing(self.top.clone());
         let (parent, name) = folders.parent(&self.below)?;
-        match mkdirat(&parent, name, NEW_FOLDER) {
-            Err(nix::Error::EEXIST) => Ok(()),
-            made => Ok(made?),
+        match parent.make_folder(name, NEW_FOLDER) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+            made => made,
         }
     }
 }
@@ -121,20 +115,11 @@ fn real(path: &Path) -> io::Result<PathBuf> {
 /// Returns the names of a path with `/` between them, or `None` if one of them leads up.
 fn names(path: &Path) -> Option<Vec<u8>> {
     let name = |part| match part {
-        Component::Normal(name) => Some(name.as_bytes()),
+        Component::Normal(name) => Some(name.as_encoded_bytes()),
         _ => None,
     };
     let names: Option<Vec<&[u8]>> = path.components().map(name).collect();
     Some(names?.join(&b"/"[..]))
-}
-
-/// The folder at a path without links. A link that took a name's place meanwhile is not followed.
-fn open_from_root(real: &Path) -> io::Result<Arc<OwnedFd>> {
-    // A confined agent may pass through it, and not list it.
-    let pass = OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
-    let root = nix::fcntl::open("/", pass, Mode::empty())?;
-    let below = real.strip_prefix("/").ok().and_then(names).ok_or(io::ErrorKind::InvalidInput)?;
-    Folders::existing(Arc::new(root)).at(&below)
 }
 
 fn absolute(path: &str) -> Result<PathBuf, CopyError> {
@@ -142,7 +127,7 @@ fn absolute(path: &str) -> Result<PathBuf, CopyError> {
     if path.is_absolute() {
         return Ok(path);
     }
-    let why = format!("{}: write the folder's path on its host from / on", path.display());
+    let why = format!("{}: write the folder's whole path on its host, from / or its drive on", path.display());
     Err(CopyError::Impossible(why))
 }
 
@@ -216,7 +201,6 @@ pub(crate) fn root(
 mod tests {
     use super::*;
     use std::fs;
-    use std::os::unix::fs::symlink;
     use tempfile::TempDir;
 
     fn allowing(folder: &TempDir) -> AllowedFolders {
@@ -232,9 +216,13 @@ mod tests {
         let allowed = tempfile::tempdir().expect("a folder");
         let other = tempfile::tempdir().expect("a folder");
         let folders = allowing(&allowed);
-        symlink(other.path(), allowed.path().join("way")).expect("a link");
-        let up = allowed.path().join("..");
-        for path in [other.path().to_owned(), allowed.path().join("way"), allowed.path().join("way/new"), up] {
+        let target = other.path().as_os_str().as_encoded_bytes();
+        let mut paths = vec![other.path().to_owned(), allowed.path().join("..")];
+        // Not every system makes links.
+        if Folder::open(allowed.path()).expect("opened").make_link(b"temporary", b"way", target, 0).is_ok() {
+            paths.extend([allowed.path().join("way"), allowed.path().join("way/new")]);
+        }
+        for path in paths {
             assert!(matches!(
                 folders.source(text(&path)),
                 Err(CopyError::NotAllowed { .. } | CopyError::System { .. })

@@ -6,16 +6,13 @@ use crate::entry::Kind;
 use crate::source::walk::Walk;
 use crate::storage::{OpenFile, Storage};
 use linerate_model::{Caveat, CaveatKind, CopyCache, message};
-use linerate_sys::HeldFile;
+use linerate_sys::{Error, file_cache};
 use std::io;
 use std::path::Path;
 
-/// File of the setting that drops unused pages, names and inodes when 3 is written to it (proc_sys_vm(5)).
-static DROP_CACHES: HeldFile = HeldFile::new("/proc/sys/vm/drop_caches");
-
 /// Opens what drops the host's caches before cold copies: for a process that soon may open it no more.
 pub fn hold_cache_dropping() {
-    DROP_CACHES.hold();
+    file_cache::hold();
 }
 
 /// Makes the caches as they are asked to be, for the tree in a folder if there is one; gives doubts.
@@ -39,8 +36,10 @@ pub(crate) fn prepare(
             Ok(Vec::new())
         }
         (CopyCache::Cold, folder) => {
-            nix::unistd::sync();
-            let Err(error) = DROP_CACHES.write(b"3\n") else { return Ok(Vec::new()) };
+            let Err(error) = file_cache::empty() else { return Ok(Vec::new()) };
+            if error.source.kind() == io::ErrorKind::Unsupported {
+                return Ok(vec![not_emptied()]);
+            }
             let Some((folder, path)) = folder else { return Ok(vec![not_dropped(&error, false)]) };
             each_file(folder, path, control, |file| {
                 // The caveat says that it is only advice.
@@ -51,10 +50,20 @@ pub(crate) fn prepare(
     }
 }
 
+/// Says that no program can empty the cache on this system.
+fn not_emptied() -> Caveat {
+    let text = message!(
+        "caveat-cache-not-emptied",
+        "no program can empty the file cache of this system, so files may have been read from it: restart the host \
+         before the copy"
+    );
+    Caveat::new(CaveatKind::Fallback, text)
+}
+
 /// Says that the caches could not be dropped, and whether advice for each file stood in for that.
-fn not_dropped(error: &io::Error, advised: bool) -> Caveat {
-    let path = DROP_CACHES.path();
-    let error = error.to_string();
+fn not_dropped(error: &Error, advised: bool) -> Caveat {
+    let path = &error.object;
+    let error = error.source.to_string();
     let text = match advised {
         true => message!(
             "caveat-cache-advice",

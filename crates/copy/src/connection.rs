@@ -13,12 +13,10 @@ use linerate_engine::{
     Strangers,
 };
 use linerate_model::{SessionKey, SocketOptions, Transport};
-use linerate_sys::clock;
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use socket2::{SockRef, TcpKeepalive};
+use linerate_sys::handle::AsSocket as _;
+use linerate_sys::{clock, socket, tcp};
 use std::io::{self, IoSlice, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpStream};
-use std::os::fd::AsFd as _;
 use std::time::Duration;
 
 /// First bytes of a connection, in both directions.
@@ -63,7 +61,7 @@ pub(crate) fn open(to: SocketAddr, key: &SessionKey, lane: u16, control: &Contro
     control.keep(&connection).map_err(failed)?;
     if lane == ASKS {
         // The other end reads questions at once, so this one may count every second without an answer.
-        SockRef::from(&connection).set_tcp_user_timeout(Some(LOST)).map_err(failed)?;
+        tcp::set_user_timeout(connection.as_socket(), Some(LOST)).map_err(failed)?;
     }
     Ok(connection)
 }
@@ -78,14 +76,11 @@ fn fields(lane: u16) -> [u8; FIELDS] {
 /// Sets what every connection of a copy has. A host that is lost while nothing is under way to it is noticed by the
 /// kernel.
 pub(crate) fn set_up(connection: &TcpStream) -> io::Result<()> {
-    let socket = SockRef::from(connection);
-    socket.set_tcp_nodelay(true)?;
-    socket.set_tcp_keepalive(
-        &TcpKeepalive::new().with_time(KEEPALIVE).with_interval(KEEPALIVE).with_retries(KEEPALIVE_RETRIES),
-    )?;
+    connection.set_nodelay(true)?;
+    tcp::set_keepalive(connection.as_socket(), KEEPALIVE, KEEPALIVE, KEEPALIVE_RETRIES)?;
     // It would end the connection to a live host that takes nothing for a while, as while its disk flushes: see
     // PeerSilence.
-    socket.set_tcp_user_timeout(None)
+    tcp::set_user_timeout(connection.as_socket(), None)
 }
 
 /// Listener for the lanes of one source.
@@ -215,12 +210,8 @@ pub(crate) fn send(connection: &mut TcpStream, block: &Block) -> io::Result<()> 
 
 /// Waits until there is something to read.
 pub(crate) fn wait(connection: &TcpStream) -> io::Result<()> {
-    loop {
-        match poll(&mut [PollFd::new(connection.as_fd(), PollFlags::POLLIN)], PollTimeout::NONE) {
-            Err(nix::Error::EINTR) => {}
-            polled => return Ok(polled.map(drop)?),
-        }
-    }
+    while !socket::wait_readable(&[connection.as_socket()], u64::MAX).map_err(|error| error.source)? {}
+    Ok(())
 }
 
 /// The length of the next block; none at the end.
@@ -254,6 +245,10 @@ mod tests {
         let control = Control::new(CopyOnError::Continue, Arc::default());
         let listener = LaneListener::open(Ipv4Addr::LOCALHOST.into(), KEY, &ListenOptions::default()).expect("a port");
         let address = listener.address;
+        // A system may lack the limit.
+        let limited = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
+        tcp::set_user_timeout(limited.as_socket(), Some(LOST)).expect("set");
+        let limited = tcp::user_timeout(limited.as_socket()).expect("read");
         thread::scope(|scope| {
             let accepted = scope.spawn(|| listener.accept(2, true, &control));
             assert!(open(address, &SessionKey([8; 16]), 0, &control).is_err(), "a wrong key");
@@ -261,8 +256,8 @@ mod tests {
             for lane in [1, ASKS, 0] {
                 let lane_or_asks = open(address, &KEY, lane, &control).expect("a lane");
                 // A live host may take nothing of a lane for longer.
-                let timeout = SockRef::from(&lane_or_asks).tcp_user_timeout().expect("told");
-                assert_eq!(timeout.filter(|timeout| !timeout.is_zero()), (lane == ASKS).then_some(LOST));
+                let timeout = tcp::user_timeout(lane_or_asks.as_socket()).expect("read");
+                assert_eq!(timeout, if lane == ASKS { limited } else { None });
             }
             let (lanes, asks) = accepted.join().expect("no panic").expect("all came");
             assert!(lanes.len() == 2 && asks.is_some());

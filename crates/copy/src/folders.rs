@@ -1,73 +1,67 @@
 //! Folders by their open handles, name by name and never through a symbolic link: no path is too long, and nothing
 //! leads out of the root.
 
-use nix::fcntl::{OFlag, openat};
-use nix::sys::stat::{Mode, mkdirat};
-use std::ffi::OsStr;
+use crate::storage::split;
+use linerate_sys::folder::Folder;
 use std::io;
-use std::os::fd::OwnedFd;
-use std::os::unix::ffi::OsStrExt as _;
-use std::sync::Arc;
+
+/// Permissions of a folder that is being filled.
+const OWN: u32 = 0o700;
 
 /// The folders on the way to the last one that was asked for, open.
 pub(crate) struct Folders {
-    root: Arc<OwnedFd>,
-    way: Vec<(Vec<u8>, Arc<OwnedFd>)>,
+    root: Folder,
+    way: Vec<(Vec<u8>, Folder)>,
     /// Make those that are missing.
     make: bool,
 }
 
-/// Flags for a folder that is only passed through.
-const PASS: OFlag = OFlag::O_PATH.union(OFlag::O_DIRECTORY).union(OFlag::O_NOFOLLOW).union(OFlag::O_CLOEXEC);
-
 impl Folders {
     /// To be read.
-    pub(crate) fn existing(root: Arc<OwnedFd>) -> Self {
+    pub(crate) fn existing(root: Folder) -> Self {
         Self { root, way: Vec::new(), make: false }
     }
 
     /// To be written: folders on the way are made.
-    pub(crate) fn made(root: Arc<OwnedFd>) -> Self {
+    pub(crate) fn made(root: Folder) -> Self {
         Self { root, way: Vec::new(), make: true }
     }
 
     /// The folder at `path`; the root for an empty one.
-    pub(crate) fn at(&mut self, path: &[u8]) -> io::Result<Arc<OwnedFd>> {
+    pub(crate) fn at(&mut self, path: &[u8]) -> io::Result<Folder> {
         if path.is_empty() {
-            return Ok(Arc::clone(&self.root));
+            return Ok(self.root.clone());
         }
         let mut depth = 0;
         for name in path.split(|byte| *byte == b'/') {
             if self.way.get(depth).is_none_or(|(known, _)| known != name) {
                 self.way.truncate(depth);
                 let above = self.way.last().map_or(&self.root, |(_, folder)| folder);
-                let folder = Arc::new(self.step(above, name)?);
+                let folder = self.step(above, name)?;
                 self.way.push((name.to_vec(), folder));
             }
             depth += 1;
         }
         self.way.truncate(depth);
-        Ok(self.way.last().map_or_else(|| Arc::clone(&self.root), |(_, folder)| Arc::clone(folder)))
+        Ok(self.way.last().map_or(&self.root, |(_, folder)| folder).clone())
     }
 
     /// The folder that `path` is in, and its last name.
-    pub(crate) fn parent<'p>(&mut self, path: &'p [u8]) -> io::Result<(Arc<OwnedFd>, &'p OsStr)> {
-        let cut = path.iter().rposition(|byte| *byte == b'/');
-        let (above, name) = cut.map_or((&[][..], path), |cut| (&path[..cut], &path[cut + 1..]));
-        Ok((self.at(above)?, OsStr::from_bytes(name)))
+    pub(crate) fn parent<'p>(&mut self, path: &'p [u8]) -> io::Result<(Folder, &'p [u8])> {
+        let (above, name) = split(path);
+        Ok((self.at(above)?, name))
     }
 
-    fn step(&self, above: &OwnedFd, name: &[u8]) -> io::Result<OwnedFd> {
-        let name = OsStr::from_bytes(name);
-        match openat(above, name, PASS, Mode::empty()) {
-            Err(nix::Error::ENOENT) if self.make => {
-                match mkdirat(above, name, Mode::S_IRWXU) {
+    fn step(&self, above: &Folder, name: &[u8]) -> io::Result<Folder> {
+        match above.enter(name) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound && self.make => {
+                match above.make_folder(name, OWN) {
                     // Another lane may have made it.
-                    Ok(()) | Err(nix::Error::EEXIST) => Ok(openat(above, name, PASS, Mode::empty())?),
-                    Err(error) => Err(error.into()),
+                    Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+                    _ => above.enter(name),
                 }
             }
-            opened => Ok(opened?),
+            entered => entered,
         }
     }
 }
@@ -77,15 +71,19 @@ mod tests {
     use super::*;
     use std::fs;
 
-    fn root(folder: &tempfile::TempDir) -> Arc<OwnedFd> {
-        Arc::new(fs::File::open(folder.path()).expect("the folder opens").into())
+    fn root(folder: &tempfile::TempDir) -> Folder {
+        Folder::open(folder.path()).expect("the folder opens")
     }
 
     #[test]
     fn no_link_leads_out() {
         let outside = tempfile::tempdir().expect("a folder");
         let inside = tempfile::tempdir().expect("a folder");
-        std::os::unix::fs::symlink(outside.path(), inside.path().join("way")).expect("a link");
+        let target = outside.path().as_os_str().as_encoded_bytes();
+        if root(&inside).make_link(b"temporary", b"way", target, 0).is_err() {
+            // This system has no links.
+            return;
+        }
         for mut folders in [Folders::existing(root(&inside)), Folders::made(root(&inside))] {
             assert!(folders.at(b"way").is_err());
             assert!(folders.at(b"way/in").is_err());
@@ -102,6 +100,6 @@ mod tests {
         let deep = vec!["folder-of-some-length"; 250].join("/");
         made.at(deep.as_bytes()).expect("made");
         let (_, name) = made.parent(b"folder-of-some-length/x").expect("there");
-        assert_eq!((name, made.way.len()), (OsStr::new("x"), 1));
+        assert_eq!((name, made.way.len()), (&b"x"[..], 1));
     }
 }

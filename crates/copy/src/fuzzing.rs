@@ -9,7 +9,7 @@ use crate::side::Side;
 use crate::storage::Storage as _;
 use crate::storage::local::LocalFolder;
 use linerate_model::{CopyCache, CopyExisting, CopyLinks, CopyOnError, CopyOptions, CopySync, CopyVerify};
-use std::fs::File;
+use linerate_sys::folder::Folder;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -55,8 +55,7 @@ pub fn blocks(bytes: &[u8], into: &Path) {
     let control = Control::new(options.on_error, Arc::default());
     let side = Side::new(&control);
     let root = (how & 4 == 0).then(|| {
-        let folder = File::open(into).expect("it is there");
-        let storage = LocalFolder::new(Arc::new(folder.into())).another();
+        let storage = LocalFolder::new(Folder::open(into).expect("it is there")).another();
         Root::new(storage, options.existing, "fuzz".to_owned())
     });
     let ending = written_here(root.as_ref(), &blocks, Shared { options: &options, side: &side, control: &control });

@@ -125,10 +125,9 @@ impl Prepared {
                         Some(name) => allowed_folders::local_below(&folder, name, &path)?,
                         None => folder.again(),
                     };
-                    let folder = folder.descriptor().map_err(CopyError::at("dup", &path))?;
                     let callers = nfs_callers(preparing.task);
                     let key = key(listen.link);
-                    let share = NfsShare::start(folder, key, listen.address, preparing.listening, callers)?;
+                    let share = NfsShare::start(folder.root(), key, listen.address, preparing.listening, callers)?;
                     Ok((listen.link, share))
                 });
                 Self::FileServer { shares: shares.collect::<Result<_, CopyError>>()? }

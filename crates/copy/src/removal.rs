@@ -1,120 +1,87 @@
-//! Removal of what is in a folder, by descriptors: no path is used twice, and no link is followed.
+//! Removal of what is in a folder, by open handles: no path is used twice, and no link is followed.
 
-use nix::dir::Dir;
-use nix::fcntl::{OFlag, openat};
-use nix::sys::stat::{Mode, fchmod, fstat};
-use nix::unistd::{UnlinkatFlags, unlinkat};
-use std::ffi::{OsStr, OsString};
-use std::fs::{self, Permissions};
+use linerate_sys::folder::Folder;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
-use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
-use std::os::unix::fs::PermissionsExt as _;
 use std::vec;
 
 /// A folder that is being emptied.
 struct Level {
-    folder: OwnedFd,
+    folder: Folder,
     /// In the folder above.
-    name: OsString,
+    name: Vec<u8>,
     /// The next names in it, [`NAMES`] at most: whoever fills a folder does not fill this host's memory.
-    names: vec::IntoIter<OsString>,
+    names: vec::IntoIter<Vec<u8>>,
 }
 
 /// Names of a folder that are read at a time.
 const NAMES: usize = 4_096;
 
 /// Removes all that is in `folder`, read-only folders included, and leaves the folder itself. There is one open
-/// descriptor for each level.
+/// handle for each level.
 ///
 /// # Errors
 /// Something could not be opened or removed; what is left stays.
-pub(crate) fn empty(folder: impl AsFd) -> io::Result<()> {
-    let mut levels = vec![Level::new(folder, OsString::new())?];
+pub(crate) fn empty(folder: &Folder) -> io::Result<()> {
+    let mut levels = vec![Level::new(folder.to_empty()?, Vec::new())];
     while let Some(level) = levels.last_mut() {
         let Some(name) = level.names.next() else {
-            level.names = next_names(&level.folder)?;
+            // Those read before are removed.
+            level.names = level.folder.first_names(NAMES)?.into_iter();
             if level.names.len() > 0 {
                 continue;
             }
-            let Some(emptied) = levels.pop() else { break };
+            let Some(Level { name, .. }) = levels.pop() else { break };
             if let Some(above) = levels.last() {
-                unlinkat(&above.folder, emptied.name.as_os_str(), UnlinkatFlags::RemoveDir)?;
+                above.folder.remove_folder(&name)?;
             }
             continue;
         };
-        match unlinkat(&level.folder, name.as_os_str(), UnlinkatFlags::NoRemoveDir) {
-            // Linux says EISDIR of a folder; POSIX, and so some file systems, EPERM (unlink(2)).
-            Err(nix::Error::EISDIR | nix::Error::EPERM) => {
-                let flags = OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
-                let below = openat(&level.folder, name.as_os_str(), flags, Mode::empty())?;
-                levels.push(Level::new(below, name)?);
+        match level.folder.remove_file(&name) {
+            Err(error) if error.kind() == io::ErrorKind::IsADirectory => {
+                let below = level.folder.open_to_empty(&name)?;
+                levels.push(Level::new(below, name));
             }
-            Ok(()) | Err(nix::Error::ENOENT) => {}
-            Err(error) => return Err(error.into()),
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
         }
     }
     Ok(())
 }
 
 impl Level {
-    fn new(folder: impl AsFd, name: OsString) -> io::Result<Self> {
-        let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
-        let open = || openat(&folder, OsStr::new("."), flags, Mode::empty());
-        let folder = match open() {
-            Err(nix::Error::EACCES) => {
-                // fchmod(2) takes no descriptor of O_PATH; this link leads to what is open, whatever has its name now.
-                let link = format!("/proc/self/fd/{}", folder.as_fd().as_raw_fd());
-                fs::set_permissions(link, Permissions::from_mode(0o700))?;
-                open()?
-            }
-            opened => opened?,
-        };
-        if fstat(&folder)?.st_mode & 0o700 != 0o700 {
-            fchmod(&folder, Mode::S_IRWXU)?;
-        }
-        Ok(Self { folder, name, names: Vec::new().into_iter() })
+    fn new(folder: Folder, name: Vec<u8>) -> Self {
+        Self { folder, name, names: Vec::new().into_iter() }
     }
-}
-
-/// Reads the first names in `folder`. Those read before must be removed. The folder is opened anew: file systems in
-/// user space may list what it held when it was opened.
-fn next_names(folder: &OwnedFd) -> io::Result<vec::IntoIter<OsString>> {
-    let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
-    let mut folder = Dir::openat(folder, ".", flags, Mode::empty())?;
-    let mut names = Vec::new();
-    for entry in folder.iter() {
-        let entry = OsString::from_vec(entry?.file_name().to_bytes().to_vec());
-        if !matches!(entry.as_bytes(), b"." | b"..") {
-            names.push(entry);
-        }
-        if names.len() >= NAMES {
-            break;
-        }
-    }
-    Ok(names.into_iter())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::symlink;
+    use std::fs;
 
     #[test]
     fn a_tree_is_removed_and_what_its_links_name_stays() {
         let [inside, outside] = [(); 2].map(|()| tempfile::tempdir().expect("a folder"));
+        let open = |folder: &tempfile::TempDir| Folder::open(folder.path()).expect("opened");
         fs::create_dir(outside.path().join("kept")).expect("made");
-        fs::set_permissions(outside.path().join("kept"), Permissions::from_mode(0o500)).expect("set");
+        fs::write(outside.path().join("kept/file"), "x").expect("written");
+        let kept = open(&outside).open_folder(b"kept").expect("opened");
+        kept.settle(0o500, 0).expect("set");
         fs::create_dir_all(inside.path().join("a/b/c")).expect("made");
         fs::write(inside.path().join("a/b/file"), "x").expect("written");
         for number in 0..NAMES + 1 {
             fs::write(inside.path().join(format!("a/b/{number}")), "").expect("written");
         }
-        symlink(outside.path(), inside.path().join("a/link")).expect("a link");
-        symlink("missing", inside.path().join("dangling")).expect("a link");
-        empty(fs::File::open(inside.path()).expect("opened")).expect("emptied");
+        let a = open(&inside).enter(b"a").expect("opened");
+        // A system without links has none to follow.
+        let _ = a.make_link(b"temporary", b"link", outside.path().as_os_str().as_encoded_bytes(), 0);
+        let _ = a.make_link(b"temporary", b"dangling", b"missing", 0);
+        let before = open(&outside).about(b"kept").expect("there");
+        drop(a);
+        empty(&open(&inside)).expect("emptied");
         assert_eq!(fs::read_dir(inside.path()).expect("listed").count(), 0);
-        let kept = fs::metadata(outside.path().join("kept")).expect("there");
-        assert_eq!(kept.permissions().mode() & 0o777, 0o500);
+        assert!(outside.path().join("kept/file").exists());
+        assert_eq!(open(&outside).about(b"kept").expect("there"), before);
+        kept.settle(0o700, 0).expect("set");
     }
 }

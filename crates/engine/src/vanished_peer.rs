@@ -3,7 +3,6 @@
 use crate::{KEEPALIVE, KEEPALIVE_RETRIES, PEER_GONE};
 use linerate_sys::handle::AsSocket;
 use linerate_sys::tcp;
-use socket2::{SockRef, TcpKeepalive};
 use std::io;
 
 /// Makes the kernel end a control connection when its peer has vanished: by keepalive probes if it is idle, otherwise
@@ -13,14 +12,14 @@ use std::io;
 /// Fails if the socket is no TCP socket.
 pub fn end_if_vanished(socket: &impl AsSocket) -> io::Result<()> {
     let socket = socket.as_socket();
-    let probes = TcpKeepalive::new().with_time(KEEPALIVE).with_interval(KEEPALIVE).with_retries(KEEPALIVE_RETRIES);
-    SockRef::from(&socket).set_tcp_keepalive(&probes)?;
+    tcp::set_keepalive(socket, KEEPALIVE, KEEPALIVE, KEEPALIVE_RETRIES)?;
     tcp::set_user_timeout(socket, Some(PEER_GONE))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use socket2::SockRef;
     use std::net::{Ipv4Addr, TcpListener};
 
     #[test]

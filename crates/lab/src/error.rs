@@ -113,8 +113,8 @@ impl LabError {
     }
 }
 
-#[cfg(target_os = "linux")]
 /// Lists host names for an error text, as in `a, b`.
+#[cfg(target_os = "linux")]
 pub(crate) fn host_list<'a>(hosts: impl IntoIterator<Item = &'a HostName>) -> String {
     hosts.into_iter().map(|host| host.0.as_str()).collect::<Vec<_>>().join(", ")
 }

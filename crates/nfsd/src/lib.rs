@@ -6,6 +6,10 @@
 //! there are no users.
 
 mod arguments;
+#[cfg(target_os = "linux")]
+mod directory;
+#[cfg(not(target_os = "linux"))]
+#[path = "no_directory.rs"]
 mod directory;
 mod handle;
 mod listing;
@@ -25,7 +29,6 @@ pub use pace::ServiceTime;
 pub use share::NfsShare;
 
 use arguments::Arguments;
-use directory::DirectoryStore;
 use linerate_model::Transport;
 use linerate_oncrpc::message::Refused;
 use linerate_oncrpc::server::{Call, Program};
@@ -34,7 +37,6 @@ use linerate_units::ByteCount;
 use memory::MemoryStore;
 use mount::Mount;
 use nfs3_types::nfs3::{NFS_PROGRAM, PROGRAM, VERSION};
-use nix::errno::Errno;
 use once::Once;
 use pace::Pace;
 use std::io;
@@ -73,17 +75,12 @@ impl NfsService {
 
     fn open(&self, memory: u64) -> Result<Arc<dyn Store>, RpcError> {
         let Some(path) = &self.directory else { return Ok(Arc::new(MemoryStore::new(memory))) };
-        let store =
-            DirectoryStore::open(path, memory).map_err(|error| cannot_serve(&path.display().to_string(), &error))?;
-        Ok(Arc::new(store))
+        directory::open(path, memory).map_err(|error| cannot_serve(&path.display().to_string(), &error))
     }
 }
 
 fn cannot_serve(directory: &str, error: &io::Error) -> RpcError {
-    let remedy = match error.raw_os_error().map(Errno::from_raw) {
-        Some(Errno::ENOSYS | Errno::EPERM) => "openat2, which Linux has since 5.6, is not allowed or not there",
-        _ => "it must be a directory that this user may read",
-    };
+    let remedy = directory::remedy(error);
     RpcError::InvalidRequest(format!("cannot serve {directory} by NFS: {error}; {remedy}"))
 }
 

@@ -1,13 +1,13 @@
 //! A directory that is served to whoever holds a key, for as long as something lasts that is no trial.
 
-use crate::directory::DirectoryStore;
+use crate::directory;
 use crate::{ServiceTime, cannot_serve, programs};
 use linerate_engine::{ListenOptions, SocketSpec};
 use linerate_model::{SessionKey, SocketOptions, Transport};
 use linerate_oncrpc::RpcError;
 use linerate_oncrpc::server::{Server, ServerOptions};
+use linerate_sys::folder::Folder;
 use std::net::{IpAddr, SocketAddr};
-use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 /// Memory of what callers learn of the directory, and of their calls and replies under way.
@@ -26,20 +26,19 @@ impl NfsShare {
         (callers as u64).saturating_mul(CONNECTION).saturating_add(KNOWN + CALLS)
     }
 
-    /// Serves the open `directory` over TCP at `address` as `listening` says, to as many `callers` at a time that hold
+    /// Serves the open `folder` over TCP at `address` as `listening` says, to as many `callers` at a time that hold
     /// `key`. It takes no path: whoever may write around the directory could make a path lead elsewhere.
     ///
     /// # Errors
-    /// Fails if it is no directory, `openat2` is missing, or `address` cannot be listened on.
+    /// Fails if this system serves no folders (Linux before 5.6, and other systems), or `address` cannot be listened on.
     pub fn start(
-        directory: OwnedFd,
+        folder: &Folder,
         key: SessionKey,
         address: IpAddr,
         listening: &ListenOptions,
         callers: usize,
     ) -> Result<Self, RpcError> {
-        let opened = DirectoryStore::new(directory.into(), KNOWN);
-        let store = opened.map_err(|error| cannot_serve("the folder", &error))?;
+        let store = directory::of_folder(folder, KNOWN).map_err(|error| cannot_serve("the folder", &error))?;
         let plain = SocketOptions::default();
         let v6 = address.is_ipv6();
         let spec = SocketSpec { transport: Transport::Tcp, v6, options: &plain, bind: None, device: false };
@@ -54,7 +53,7 @@ impl NfsShare {
             memory: CALLS,
             ..ServerOptions::default()
         };
-        let programs = programs(Arc::new(store), ServiceTime::default());
+        let programs = programs(store, ServiceTime::default());
         Server::in_session(spec, address, listening, programs, options).map(Self)
     }
 

@@ -24,10 +24,10 @@ const LOOPBACK: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCA
 const SOON: Nanos = Nanos::from_secs(60);
 
 /// An empty store of either kind, and what must live as long.
-fn stores() -> [(&'static str, Box<dyn Store>, Option<tempfile::TempDir>); 2] {
+fn stores() -> [(&'static str, Arc<dyn Store>, Option<tempfile::TempDir>); 2] {
     let directory = tempfile::tempdir().expect("a directory");
-    let store = DirectoryStore::open(directory.path(), 1 << 20).expect("opens");
-    [("memory", Box::new(MemoryStore::new(64 << 20)), None), ("directory", Box::new(store), Some(directory))]
+    let store = directory::open(directory.path(), 1 << 20).expect("opens");
+    [("memory", Arc::new(MemoryStore::new(64 << 20)), None), ("directory", store, Some(directory))]
 }
 
 fn at(directory: handle::Handle, name: &str) -> DirOpArgs<'_> {

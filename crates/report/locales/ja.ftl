@@ -68,6 +68,7 @@ caveat-bursts-too-slow = バーストのレートは { $rate } フレーム/s �
 caveat-bursts-unlimited = { $longest } 続くバーストがすべて戻り、それより長いものは試していません。バッファはさらに大きい可能性があります。
 caveat-cache-advice = { $path } に書き込めないため（{ $error }）、キャッシュの破棄の代わりにファイルごとの助言（posix_fadvise）を使いました。名前と i ノードはキャッシュに残ります。root で実行してください。
 caveat-cache-not-dropped = { $path } に書き込めないため（{ $error }）、キャッシュを破棄していません。root で実行してください。
+caveat-cache-not-emptied = このシステムではプログラムがファイルキャッシュを空にできないため、ファイルはキャッシュから読まれた可能性があります。コピーの前にホストを再起動してください。
 caveat-cpu-stolen = ハイパーバイザーが { $host } の CPU 時間の { $share } を使いました。数値はこのホストの能力より低くなっています。マシンが空いているときに測定し直してください。
 caveat-device-cpu-unknown = 結果に使う試行での装置の CPU 使用率は不明です。多くの装置はこの値を 5 秒ごとにしか更新しません。--time 10s 以上を指定してください。
 caveat-device-note = 装置自身の負荷: { $note }

@@ -9,18 +9,14 @@ use crate::crypto::{Sealer, Signer};
 use crate::error::{CallError, status};
 use crate::receiver::Receiver;
 use crate::request::{Protection, ROOM, Request};
+use crate::socket::Socket;
 use crate::wire::{
     CHARGE, COMMAND, CREDIT, CREDITS, FLAGS, FROM_SERVER, HEADER, MESSAGE_ID, SESSION, TRANSFORM, TREE, u16_at, u32_at,
     u64_at,
 };
-use nix::errno::Errno;
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::socket::{MsgFlags, recv, sendmsg};
-use socket2::SockRef;
 use std::collections::HashMap;
 use std::io::{self, IoSlice};
-use std::net::{Shutdown, TcpStream};
-use std::os::fd::{AsFd as _, AsRawFd as _};
+use std::net::TcpStream;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
 use std::thread::{self, Thread};
@@ -34,20 +30,18 @@ const LOOK: Duration = Duration::from_secs(1);
 /// A server that is silent for this part of that is asked whether it is there: it may be at work on what takes long
 /// (MS-SMB2 2.2.28).
 const DOUBT: u64 = 4;
-/// Time to wait for room to send while another thread receives, in milliseconds.
-const STEP: u16 = 50;
+/// Time to wait for room to send while another thread receives.
+const STEP: Duration = Duration::from_millis(50);
 /// Credits (MS-SMB2 1.3) to have: for all pieces that files have on their way.
 const ENOUGH: u32 = 512;
 /// Buffers of content that are kept for more of it: new ones come from the system page by page.
 const KEPT: usize = 4;
-/// Unsent bytes that may wait in the kernel: their leaving shows progress, too.
-const UNSENT: u32 = 128 << 10;
 /// Sleepers that wait for credits, not for an answer.
 const CREDIT_SEEKER: u64 = u64::MAX;
 
 /// A connection.
 pub(crate) struct Connection {
-    stream: TcpStream,
+    socket: Socket,
     /// Milliseconds for which the server may be silent.
     silence: AtomicU64,
     since: Instant,
@@ -96,13 +90,10 @@ pub(crate) struct Ticket {
 
 impl Connection {
     pub(crate) fn new(stream: TcpStream, silence: Duration) -> io::Result<Arc<Self>> {
-        stream.set_nodelay(true)?;
-        SockRef::from(&stream).set_tcp_notsent_lowat(UNSENT)?;
-        stream.set_read_timeout(Some(LOOK.min(silence)))?;
         // One message may be sent before any was answered (MS-SMB2 3.2.4.1.2).
         let state = State { credits: 1, next: 0, calls: HashMap::new(), echo: None, sleepers: Vec::new(), lost: None };
         let connection = Self {
-            stream,
+            socket: Socket::new(stream, LOOK.min(silence))?,
             silence: AtomicU64::default(),
             since: Instant::now(),
             stirred: AtomicU64::default(),
@@ -191,42 +182,36 @@ impl Connection {
         let mut message = Request::echo().message;
         number(&mut message[ROOM..], id, 1, wanted);
         frame(&mut message[TRANSFORM..], 0);
-        match self.offer(&[IoSlice::new(&message[TRANSFORM..])]) {
+        match self.socket.offer(&[IoSlice::new(&message[TRANSFORM..])]) {
             Ok(sent) if sent == message.len() - TRANSFORM => {
                 state.calls.insert(id, Call::Abandoned);
                 state.echo = Some(id);
                 Ok(())
             }
             Ok(_) => Err(io::Error::other("half of a message could be sent")),
-            Err(Errno::EAGAIN | Errno::EINTR) => {
+            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
                 // It never was: its number and its credit are the next call's.
                 state.calls.remove(&id);
                 (state.next, state.credits) = (id, state.credits + 1);
                 Ok(())
             }
-            Err(error) => Err(error.into()),
+            Err(error) => Err(error),
         }
-    }
-
-    /// Sends as much as goes at once.
-    fn offer(&self, parts: &[IoSlice<'_>]) -> nix::Result<usize> {
-        let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_NOSIGNAL;
-        sendmsg::<()>(self.stream.as_raw_fd(), parts, &[], flags, None)
     }
 
     /// Sends a message: all of it before any other one.
     fn send(&self, mut head: &[u8], mut data: &[u8]) -> io::Result<()> {
         let _turn = self.sending.lock().unwrap_or_else(PoisonError::into_inner);
         while !(head.is_empty() && data.is_empty()) {
-            match self.offer(&[IoSlice::new(head), IoSlice::new(data)]) {
+            match self.socket.offer(&[IoSlice::new(head), IoSlice::new(data)]) {
                 Ok(sent) => {
                     self.stir();
                     let of_head = sent.min(head.len());
                     (head, data) = (&head[of_head..], &data[sent - of_head..]);
                 }
-                Err(Errno::EINTR) => {}
-                Err(Errno::EAGAIN) => self.wait_for_room()?,
-                Err(error) => return Err(error.into()),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.wait_for_room()?,
+                Err(error) => return Err(error),
             }
         }
         Ok(())
@@ -234,27 +219,15 @@ impl Connection {
 
     /// Waits until more can be sent, and receives meanwhile: a server with unread answers may take no more requests.
     fn wait_for_room(&self) -> io::Result<()> {
-        let wait = |events, time| {
-            let mut ready = [PollFd::new(self.stream.as_fd(), events)];
-            match poll(&mut ready, PollTimeout::from(time)) {
-                Ok(_) | Err(Errno::EINTR) => Ok(ready[0].revents().unwrap_or(PollFlags::empty())),
-                Err(error) => Err(io::Error::from(error)),
-            }
-        };
         match self.receiver.try_lock() {
             Ok(mut receiver) => {
-                if receiver.has_whole()
-                    || wait(PollFlags::POLLOUT | PollFlags::POLLIN, LOOK.as_millis() as u16)?
-                        .contains(PollFlags::POLLIN)
-                {
+                if receiver.has_whole() || self.socket.wait(LOOK)? {
                     self.step(&mut receiver)?;
                 }
                 drop(receiver);
                 self.state().hand_over();
             }
-            Err(_) => {
-                wait(PollFlags::POLLOUT, STEP)?;
-            }
+            Err(_) => self.socket.wait_for_room(STEP)?,
         }
         if self.is_quiet(1) { Err(io::ErrorKind::TimedOut.into()) } else { Ok(()) }
     }
@@ -305,7 +278,7 @@ impl Connection {
 
     /// Receives until one message is whole, or nothing comes for a while.
     fn step(&self, receiver: &mut Receiver) -> io::Result<()> {
-        match receiver.receive(&self.stream, || self.stir(), |bytes| self.room(bytes)) {
+        match receiver.receive(self.socket.incoming(), || self.stir(), |bytes| self.room(bytes)) {
             Ok(message) => self.deliver(message),
             Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {
                 let owes = self.state().owes();
@@ -398,7 +371,7 @@ impl Connection {
             self.allow_silence(within);
             let _ = self.submit(farewell).and_then(Ticket::wait);
         }
-        let _ = self.stream.shutdown(Shutdown::Both);
+        self.socket.shut_down();
     }
 
     /// Returns a buffer for a message of `bytes` bytes.
@@ -442,8 +415,7 @@ impl Connection {
         if state.lost.is_some() || !state.calls.is_empty() {
             return false;
         }
-        let peeked = recv(self.stream.as_raw_fd(), &mut [0], MsgFlags::MSG_PEEK | MsgFlags::MSG_DONTWAIT);
-        !matches!(peeked, Ok(1..) | Err(Errno::EAGAIN | Errno::EINTR))
+        self.socket.is_over()
     }
 }
 

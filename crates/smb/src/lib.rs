@@ -36,6 +36,7 @@ mod reader;
 mod receiver;
 mod request;
 mod session;
+mod socket;
 mod spnego;
 mod tree;
 mod version;

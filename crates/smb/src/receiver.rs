@@ -1,8 +1,7 @@
 //! Bytes that come, until they are a message (MS-SMB2 2.1).
 
 use crate::wire::{CREDIT, MAX_PIECE};
-use std::io::{self, Read as _};
-use std::net::TcpStream;
+use std::io::{self, Read};
 
 /// A small answer and its length come with one call to the system.
 const AHEAD: usize = 16 << 10;
@@ -35,7 +34,7 @@ impl Receiver {
     /// The stream's own; it ended (`UnexpectedEof`), or what comes is no message (`InvalidData`).
     pub(crate) fn receive(
         &mut self,
-        mut stream: &TcpStream,
+        mut stream: impl Read,
         stir: impl Fn(),
         room: impl Fn(usize) -> Vec<u8>,
     ) -> io::Result<Vec<u8>> {
@@ -76,7 +75,7 @@ impl Receiver {
                 // Its memory is not cleared before it is filled.
                 let before = message.len();
                 let gulp = missing.min(GULP);
-                let read = stream.take(gulp as u64).read_to_end(message);
+                let read = stream.by_ref().take(gulp as u64).read_to_end(message);
                 if message.len() > before {
                     stir();
                 }

@@ -15,12 +15,16 @@ mod datagram;
 mod discard;
 mod echo_answer;
 mod engine_thread;
+pub mod entry;
 #[cfg(not(target_os = "linux"))]
 pub mod epoll;
 pub mod error;
 #[cfg(not(target_os = "linux"))]
 pub mod event;
+#[cfg(test)]
+mod folder_tests;
 pub mod interface;
+mod kept_rights;
 #[cfg(target_os = "linux")]
 mod linux;
 #[cfg(any(windows, target_os = "macos"))]
@@ -38,6 +42,7 @@ mod unix;
 mod wait;
 #[cfg(windows)]
 mod windows;
+pub mod windows_name;
 
 #[cfg(any(target_os = "freebsd", target_os = "macos"))]
 pub use bsd::*;

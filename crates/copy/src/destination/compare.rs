@@ -96,13 +96,14 @@ mod tests {
     use crate::storage::Storage as _;
     use crate::storage::local::LocalFolder;
     use linerate_model::CopyOnError;
+    use linerate_sys::folder::Folder;
     use std::fs::{self, File};
     use std::sync::Arc;
 
     /// Compares a file of some bytes, a hole and some bytes, after `spoil` has changed it.
     fn found(spoil: impl FnOnce(&mut Vec<u8>)) -> io::Result<()> {
         let folder = tempfile::tempdir()?;
-        let mut storage = LocalFolder::new(Arc::new(File::open(folder.path())?.into())).another();
+        let mut storage = LocalFolder::new(Folder::open(folder.path())?).another();
         let begin = vec![7; 300_000];
         let end = vec![8; 5];
         let head = Head { path: b"file", mode: 0o644, modified: 0, size: 400_005 };
@@ -141,8 +142,7 @@ mod tests {
     fn a_hole_at_the_end_is_compared_once_the_file_is_complete() {
         for (spoilt, is_found) in [(false, false), (true, true)] {
             let folder = tempfile::tempdir().expect("a folder");
-            let root = File::open(folder.path()).expect("opened");
-            let mut storage = LocalFolder::new(Arc::new(root.into())).another();
+            let mut storage = LocalFolder::new(Folder::open(folder.path()).expect("opened")).another();
             let head = Head { path: b"file", mode: 0o644, modified: 0, size: 100_000 };
             let mut file = NewFile::make(&head, &mut *storage, "mark", 2).expect("made");
             for _ in 0..100 {

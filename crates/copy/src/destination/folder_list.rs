@@ -143,16 +143,15 @@ fn folder_at(part: &[u8], at: usize) -> Option<Folder<'_>> {
 mod tests {
     use super::*;
     use crate::storage::local::LocalFolder;
+    use linerate_sys::folder;
     use std::collections::BTreeSet;
-    use std::fs::{self, File};
-    use std::sync::Arc;
+    use std::fs;
 
     /// The attack: a source sends folders without end, and the destination keeps all of them in memory.
     #[test]
     fn a_list_of_many_folders_keeps_few_in_memory_and_loses_none() {
         let folder = tempfile::tempdir().expect("a folder");
-        let root = File::open(folder.path()).expect("opened");
-        let mut storage = LocalFolder::new(Arc::new(root.into())).another();
+        let mut storage = LocalFolder::new(folder::Folder::open(folder.path()).expect("opened")).another();
         let mut list = FolderList::default();
         let count = 100_000_u32;
         for number in 0..count {
@@ -176,8 +175,7 @@ mod tests {
     #[test]
     fn those_within_go_before_those_around_them() {
         let folder = tempfile::tempdir().expect("a folder");
-        let root = File::open(folder.path()).expect("opened");
-        let mut storage = LocalFolder::new(Arc::new(root.into())).another();
+        let mut storage = LocalFolder::new(folder::Folder::open(folder.path()).expect("opened")).another();
         let mut list = FolderList::default();
         for path in ["a", "a/b", "c", "a/b/d"] {
             let added = Folder { path: path.as_bytes(), mode: 0o755, modified: 0 };

@@ -1,30 +1,16 @@
 //! A folder of this host, by open handles: nothing leads out of it.
 
-use super::{About, Draft, Found, Listing, OpenFile, Storage, What};
+use super::{About, Draft, Found, Listing, OpenFile, Storage};
 use crate::folders::Folders;
-use nix::dir::{Dir, OwningIter};
-use nix::fcntl::{AtFlags, OFlag, PosixFadviseAdvice, openat, posix_fadvise, readlinkat, renameat};
-use nix::sys::stat::{FileStat, Mode, SFlag, UtimensatFlags, fchmod, fstat, fstatat, futimens, utimensat};
-use nix::sys::time::TimeSpec;
-use nix::unistd::{UnlinkatFlags, Whence, lseek, symlinkat, syncfs, unlinkat};
-use std::ffi::{OsStr, OsString};
-use std::fs::File;
+use linerate_sys::folder::{Folder, FolderFile, SYNCS_AT_ONCE, TIME_STEP};
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
-use std::os::unix::fs::FileExt as _;
-use std::sync::Arc;
 
-/// A sparse file's blocks are counted in these.
-const STAT_BLOCK: i64 = 512;
 /// Permissions that a file may have before it is whole: those who may read it then may read what there is of it.
 const AT_ONCE: u32 = 0o777;
-/// The time of last access stays as it is.
-const UNTOUCHED: TimeSpec = TimeSpec::UTIME_OMIT;
 
 /// The folder, and the open folders on the way to what was last asked for.
 pub(crate) struct LocalFolder {
-    root: Arc<OwnedFd>,
+    root: Folder,
     /// For what must be there, and for what is made.
     existing: Folders,
     made: Folders,
@@ -32,57 +18,26 @@ pub(crate) struct LocalFolder {
 
 impl LocalFolder {
     /// The folder that is open as `root`.
-    pub(crate) fn new(root: Arc<OwnedFd>) -> Self {
-        let existing = Folders::existing(Arc::clone(&root));
-        let made = Folders::made(Arc::clone(&root));
+    pub(crate) fn new(root: Folder) -> Self {
+        let existing = Folders::existing(root.clone());
+        let made = Folders::made(root.clone());
         Self { root, existing, made }
     }
 
     /// The folder called `name` in it, which is made if it is missing.
     pub(crate) fn folder(&self, name: &str) -> io::Result<Self> {
-        let folder = Folders::made(Arc::clone(&self.root)).at(name.as_bytes())?;
-        Ok(Self::new(Arc::new(open_untouched(folder, OsStr::new("."), OFlag::O_DIRECTORY)?)))
+        Ok(Self::new(Folders::made(self.root.clone()).at(name.as_bytes())?.to_list()?))
     }
 
     /// Returns the folder for another thread.
     pub(crate) fn again(&self) -> Self {
-        Self::new(Arc::clone(&self.root))
+        Self::new(self.root.clone())
     }
 
-    /// A descriptor of the folder.
-    pub(crate) fn descriptor(&self) -> io::Result<OwnedFd> {
-        self.root.try_clone()
+    /// The open folder.
+    pub(crate) fn root(&self) -> &Folder {
+        &self.root
     }
-}
-
-/// Opens for reading without a trace where that is allowed: only a file's owner may leave its access time alone.
-pub(crate) fn open_untouched(folder: impl AsFd, name: &OsStr, flags: OFlag) -> nix::Result<OwnedFd> {
-    let flags = flags | OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC | OFlag::O_NONBLOCK;
-    match openat(&folder, name, flags | OFlag::O_NOATIME, Mode::empty()) {
-        Err(nix::Error::EPERM) => openat(folder, name, flags, Mode::empty()),
-        opened => opened,
-    }
-}
-
-fn about(stat: &FileStat) -> About {
-    let what = match SFlag::from_bits_truncate(stat.st_mode) & SFlag::S_IFMT {
-        SFlag::S_IFDIR => What::Folder,
-        SFlag::S_IFREG => What::File { size: u64::try_from(stat.st_size).unwrap_or_default() },
-        SFlag::S_IFLNK => What::Link,
-        _ => What::Other,
-    };
-    let nanos = |seconds: i64, nanos: i64| seconds.saturating_mul(1_000_000_000).saturating_add(nanos);
-    About {
-        mode: stat.st_mode & 0o7777,
-        modified: nanos(stat.st_mtime, stat.st_mtime_nsec),
-        changed: nanos(stat.st_ctime, stat.st_ctime_nsec),
-        what,
-    }
-}
-
-/// A time for the system.
-fn time(nanos: i64) -> TimeSpec {
-    TimeSpec::new(nanos.div_euclid(1_000_000_000), nanos.rem_euclid(1_000_000_000))
 }
 
 impl Storage for LocalFolder {
@@ -95,7 +50,7 @@ impl Storage for LocalFolder {
     }
 
     fn device(&self) -> Option<u64> {
-        fstat(&self.root).ok().map(|about| about.st_dev)
+        self.root.device()
     }
 
     fn is_here(&self) -> bool {
@@ -103,29 +58,29 @@ impl Storage for LocalFolder {
     }
 
     fn list(&mut self, path: &[u8]) -> io::Result<Listing> {
-        let (parent, name) =
-            if path.is_empty() { (Arc::clone(&self.root), OsStr::new(".")) } else { self.existing.parent(path)? };
-        let handle = open_untouched(parent, name, OFlag::O_DIRECTORY)?;
-        let names = Dir::from_fd(handle.try_clone()?)?.into_iter();
-        Ok(Box::new(Names { handle, names }))
+        let folder = if path.is_empty() {
+            self.root.to_list()?
+        } else {
+            let (parent, name) = self.existing.parent(path)?;
+            parent.open_folder(name)?
+        };
+        Ok(Box::new(folder.list()?.map(|found| found.map(|(name, about)| Found { name, about }))))
     }
 
     fn about(&mut self, path: &[u8]) -> io::Result<About> {
         let (parent, name) = self.existing.parent(path)?;
-        Ok(about(&fstatat(&parent, name, AtFlags::AT_SYMLINK_NOFOLLOW)?))
+        parent.about(name)
     }
 
     fn read_link(&mut self, path: &[u8]) -> io::Result<Vec<u8>> {
         let (parent, name) = self.existing.parent(path)?;
-        Ok(readlinkat(&parent, name)?.into_vec())
+        parent.read_link(name)
     }
 
     fn open(&mut self, path: &[u8]) -> io::Result<(Box<dyn OpenFile>, About)> {
         let (parent, name) = self.existing.parent(path)?;
-        let file = open_untouched(&parent, name, OFlag::empty())?;
-        let stat = fstat(&file)?;
-        let sparse = stat.st_blocks.saturating_mul(STAT_BLOCK) < stat.st_size;
-        Ok((Box::new(LocalFile { file: file.into(), sparse }), about(&stat)))
+        let (file, about) = parent.open_file(name)?;
+        Ok((Box::new(file), about))
     }
 
     fn make_folder(&mut self, path: &[u8]) -> io::Result<()> {
@@ -134,119 +89,75 @@ impl Storage for LocalFolder {
 
     fn create(&mut self, path: &[u8], temporary: &str, mode: u32) -> io::Result<Box<dyn Draft>> {
         let (folder, name) = self.made.parent(path)?;
-        let flags = OFlag::O_RDWR | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
-        let file = openat(&folder, temporary, flags, Mode::from_bits_truncate(mode & AT_ONCE))?;
-        let temporary = OsString::from(temporary);
+        // What cannot have its name need not be written.
+        folder.check_name(name)?;
+        let file = folder.create_file(temporary.as_bytes(), mode & AT_ONCE)?;
+        let temporary = temporary.as_bytes().to_vec();
         let name = name.to_owned();
-        Ok(Box::new(LocalDraft { file: file.into(), end: 0, folder, temporary, name, named: false }))
+        Ok(Box::new(LocalDraft { file, end: 0, folder, temporary, name, named: false }))
     }
 
     fn make_link(&mut self, path: &[u8], temporary: &str, target: &[u8], modified: i64) -> io::Result<()> {
         let (folder, name) = self.made.parent(path)?;
-        symlinkat(OsStr::from_bytes(target), &folder, temporary)?;
-        let made = utimensat(&folder, temporary, &UNTOUCHED, &time(modified), UtimensatFlags::NoFollowSymlink)
-            .and_then(|()| renameat(&folder, temporary, &folder, name));
-        if made.is_err() {
-            remove(&folder, OsStr::new(temporary));
-        }
-        Ok(made?)
+        folder.make_link(temporary.as_bytes(), name, target, modified)
     }
 
     fn settle_folder(&mut self, path: &[u8], mode: u32, modified: i64) -> io::Result<()> {
         let (parent, name) = self.existing.parent(path)?;
-        let folder = open_untouched(&parent, name, OFlag::O_DIRECTORY)?;
-        fchmod(&folder, Mode::from_bits_truncate(mode))?;
-        Ok(futimens(&folder, &UNTOUCHED, &time(modified))?)
+        parent.open_folder(name)?.settle(mode, modified)
     }
 
     fn remove(&mut self, path: &[u8]) -> io::Result<()> {
         let (parent, name) = self.existing.parent(path)?;
-        Ok(unlinkat(&parent, name, UnlinkatFlags::NoRemoveDir)?)
+        parent.remove_file(name)
     }
 
     fn syncs_at_once(&self) -> bool {
-        true
+        SYNCS_AT_ONCE
     }
 
     fn sync(&self) -> io::Result<()> {
-        Ok(syncfs(&self.root)?)
+        self.root.sync()
+    }
+
+    fn time_step(&self) -> i64 {
+        TIME_STEP
     }
 }
 
-/// A folder that is being listed.
-struct Names {
-    handle: OwnedFd,
-    names: OwningIter,
-}
-
-impl Iterator for Names {
-    type Item = io::Result<Found>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        loop {
-            let name = match self.names.next()? {
-                Ok(entry) => entry.file_name().to_bytes().to_vec(),
-                Err(error) => return Some(Err(error.into())),
-            };
-            if !matches!(&name[..], b"." | b"..") {
-                let stat = fstatat(&self.handle, OsStr::from_bytes(&name), AtFlags::AT_SYMLINK_NOFOLLOW);
-                let about = stat.map(|stat| about(&stat)).map_err(io::Error::from);
-                return Some(Ok(Found { name, about }));
-            }
-        }
-    }
-}
-
-struct LocalFile {
-    file: File,
-    sparse: bool,
-}
-
-impl OpenFile for LocalFile {
+impl OpenFile for FolderFile {
     fn read(&mut self, offset: u64, into: &mut [u8]) -> io::Result<usize> {
-        self.file.read_at(into, offset)
+        self.read_at(into, offset)
     }
 
     fn about(&mut self) -> io::Result<About> {
-        Ok(about(&fstat(&self.file)?))
+        Self::about(self)
     }
 
     fn extent(&mut self, offset: u64, size: u64) -> io::Result<(u64, u64)> {
-        if !self.sparse {
-            return Ok((offset, size));
-        }
-        let seek = |offset: u64, whence| lseek(&self.file, i64::try_from(offset).unwrap_or(i64::MAX), whence);
-        let data = match seek(offset, Whence::SeekData) {
-            Ok(data) => u64::try_from(data).unwrap_or_default().min(size),
-            // Nothing but a hole is left.
-            Err(nix::Error::ENXIO) => return Ok((size, size)),
-            Err(error) => return Err(error.into()),
-        };
-        if data >= size {
-            return Ok((size, size));
-        }
-        let end = u64::try_from(seek(data, Whence::SeekHole)?).unwrap_or_default();
-        Ok((data, end.clamp(data + 1, size)))
+        Self::extent(self, offset, size)
     }
 
     fn forget(&mut self) {
-        // Advice that is not taken leaves the cache as it was.
-        let _ = posix_fadvise(&self.file, 0, 0, PosixFadviseAdvice::POSIX_FADV_DONTNEED);
+        Self::forget(self);
     }
 }
 
 struct LocalDraft {
-    file: File,
+    file: FolderFile,
     /// End of the written data.
     end: u64,
-    folder: Arc<OwnedFd>,
-    temporary: OsString,
-    name: OsString,
+    folder: Folder,
+    temporary: Vec<u8>,
+    name: Vec<u8>,
     named: bool,
 }
 
 impl Draft for LocalDraft {
     fn write(&mut self, offset: u64, data: &[u8]) -> io::Result<()> {
+        if offset > self.end {
+            self.file.allow_holes();
+        }
         self.file.write_all_at(data, offset)?;
         self.end = offset + data.len() as u64;
         Ok(())
@@ -254,23 +165,20 @@ impl Draft for LocalDraft {
 
     fn complete(&mut self, length: u64, mode: u32, modified: i64) -> io::Result<()> {
         if self.end != length {
-            self.file.set_len(length)?;
+            self.file.allow_holes();
+            self.file.set_length(length)?;
         }
-        // Mostly it was made with them; the process's mask or the folder's own rules may have taken some away.
-        if fstat(&self.file)?.st_mode & 0o7777 != mode {
-            fchmod(&self.file, Mode::from_bits_truncate(mode))?;
-        }
-        Ok(futimens(&self.file, &UNTOUCHED, &time(modified))?)
+        self.file.settle(mode, modified)
     }
 
     fn sync(&mut self) -> io::Result<()> {
-        self.file.sync_all()
+        self.file.sync()
     }
 
     fn forget(&mut self) -> io::Result<()> {
         // Durable data can be taken from the cache. Advice may be ignored.
         self.file.sync_data()?;
-        let _ = posix_fadvise(&self.file, 0, 0, PosixFadviseAdvice::POSIX_FADV_DONTNEED);
+        self.file.forget();
         Ok(())
     }
 
@@ -280,7 +188,7 @@ impl Draft for LocalDraft {
     }
 
     fn name(&mut self) -> io::Result<()> {
-        renameat(&self.folder, self.temporary.as_os_str(), &self.folder, self.name.as_os_str())?;
+        self.folder.rename(&self.file, &self.temporary, &self.name)?;
         self.named = true;
         Ok(())
     }
@@ -289,13 +197,8 @@ impl Draft for LocalDraft {
 impl Drop for LocalDraft {
     fn drop(&mut self) {
         if !self.named {
-            remove(&self.folder, &self.temporary);
+            // One that cannot be removed keeps its temporary name, by which the next `--resume` knows it.
+            let _ = self.folder.remove_file(&self.temporary);
         }
     }
-}
-
-/// Removes a file, as well as can be.
-fn remove(folder: &OwnedFd, name: &OsStr) {
-    // One that cannot be removed keeps its temporary name, by which the next `--resume` knows it.
-    let _ = unlinkat(folder, name, UnlinkatFlags::NoRemoveDir);
 }

@@ -11,35 +11,11 @@ mod smb;
 use crate::{Control, CopyError};
 use linerate_model::{Assignment, FileServer, SessionKey};
 use linerate_nfs::NfsFolder;
+pub(crate) use linerate_sys::entry::{About, What};
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
-
-/// Attributes of an entry in a tree.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct About {
-    /// Permission bits.
-    pub(crate) mode: u32,
-    /// When its content was last changed, nanoseconds since 1970.
-    pub(crate) modified: i64,
-    /// Time of the last change of any attribute, for noticing changes.
-    pub(crate) changed: i64,
-    /// Kind of the entry.
-    pub(crate) what: What,
-}
-
-/// Kinds of entries.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum What {
-    Folder,
-    File {
-        size: u64,
-    },
-    Link,
-    /// A device, a pipe, a socket: not copied.
-    Other,
-}
 
 /// A name in a folder.
 #[derive(Debug)]

@@ -4,17 +4,15 @@ use super::{About, Draft, Found, Listing, OpenFile, Storage, What, split};
 use linerate_nfs::{NfsAttributes, NfsDraft, NfsFolder, NfsFound, NfsKind, NfsReading};
 use std::io;
 
-impl From<NfsAttributes> for About {
-    fn from(known: NfsAttributes) -> Self {
-        let NfsAttributes { kind, mode, size, modified, changed } = known;
-        let what = match kind {
-            NfsKind::File => What::File { size },
-            NfsKind::Folder => What::Folder,
-            NfsKind::Link => What::Link,
-            NfsKind::Other => What::Other,
-        };
-        Self { mode, modified, changed, what }
-    }
+fn about(known: NfsAttributes) -> About {
+    let NfsAttributes { kind, mode, size, modified, changed } = known;
+    let what = match kind {
+        NfsKind::File => What::File { size },
+        NfsKind::Folder => What::Folder,
+        NfsKind::Link => What::Link,
+        NfsKind::Other => What::Other,
+    };
+    About { mode, modified, changed, what }
 }
 
 impl Storage for NfsFolder {
@@ -27,12 +25,12 @@ impl Storage for NfsFolder {
     }
 
     fn list(&mut self, path: &[u8]) -> io::Result<Listing> {
-        let found = |NfsFound { name, attributes }| Found { name, about: attributes.map(About::from) };
+        let found = |NfsFound { name, attributes }| Found { name, about: attributes.map(about) };
         Ok(Box::new(Self::list(self, path)?.map(move |entry| entry.map(found))))
     }
 
     fn about(&mut self, path: &[u8]) -> io::Result<About> {
-        self.attributes(path).map(About::from)
+        self.attributes(path).map(about)
     }
 
     fn read_link(&mut self, path: &[u8]) -> io::Result<Vec<u8>> {
@@ -41,7 +39,7 @@ impl Storage for NfsFolder {
 
     fn open(&mut self, path: &[u8]) -> io::Result<(Box<dyn OpenFile>, About)> {
         let (file, known) = Self::open(self, path)?;
-        Ok((Box::new(file), known.into()))
+        Ok((Box::new(file), about(known)))
     }
 
     fn make_folder(&mut self, path: &[u8]) -> io::Result<()> {
@@ -85,7 +83,7 @@ impl OpenFile for NfsReading {
     }
 
     fn about(&mut self) -> io::Result<About> {
-        self.attributes().map(About::from)
+        self.attributes().map(about)
     }
 }
 

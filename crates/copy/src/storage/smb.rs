@@ -7,7 +7,7 @@ use super::{About, Draft, Found, Listing, OpenFile, Storage, What, split};
 use crate::CopyError;
 use crate::connection::{CONNECT, set_up};
 use linerate_model::{Password, SmbServer, SmbVersion};
-use linerate_smb::{Kind, Login, Reader, Session, TIME_STEP, Terms, Version, Writer};
+use linerate_smb::{FileInfo, Kind, Login, Reader, Session, TIME_STEP, Terms, Version, Writer};
 use std::io;
 use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -155,16 +155,14 @@ impl Share {
     }
 }
 
-impl From<linerate_smb::FileInfo> for About {
-    fn from(known: linerate_smb::FileInfo) -> Self {
-        let linerate_smb::FileInfo { kind, size, modified } = known;
-        let (what, mode) = match kind {
-            Kind::File => (What::File { size }, FILE),
-            Kind::Folder => (What::Folder, FOLDER),
-            Kind::Reparse => (What::Link, FILE),
-        };
-        Self { mode, modified, changed: modified, what }
-    }
+fn about(known: FileInfo) -> About {
+    let FileInfo { kind, size, modified } = known;
+    let (what, mode) = match kind {
+        Kind::File => (What::File { size }, FILE),
+        Kind::Folder => (What::Folder, FOLDER),
+        Kind::Reparse => (What::Link, FILE),
+    };
+    About { mode, modified, changed: modified, what }
 }
 
 impl Storage for SmbFolder {
@@ -180,11 +178,11 @@ impl Storage for SmbFolder {
 
     fn list(&mut self, path: &[u8]) -> io::Result<Listing> {
         let names = self.session()?.list(&self.full(path), "*")?;
-        Ok(Box::new(names.map(|found| found.map(|(name, about)| Found { name, about: Ok(about.into()) }))))
+        Ok(Box::new(names.map(|found| found.map(|(name, known)| Found { name, about: Ok(about(known)) }))))
     }
 
     fn about(&mut self, path: &[u8]) -> io::Result<About> {
-        self.session()?.about(&self.full(path)).map(About::from)
+        self.session()?.about(&self.full(path)).map(about)
     }
 
     fn read_link(&mut self, _path: &[u8]) -> io::Result<Vec<u8>> {
@@ -194,8 +192,8 @@ impl Storage for SmbFolder {
 
     fn open(&mut self, path: &[u8]) -> io::Result<(Box<dyn OpenFile>, About)> {
         let reader = self.session()?.open(&self.full(path))?;
-        let about = reader.opened();
-        Ok((Box::new(reader), about.into()))
+        let known = reader.opened();
+        Ok((Box::new(reader), about(known)))
     }
 
     fn make_folder(&mut self, path: &[u8]) -> io::Result<()> {
@@ -255,7 +253,7 @@ impl OpenFile for Reader {
     }
 
     fn about(&mut self) -> io::Result<About> {
-        Self::about(self).map(About::from)
+        Self::about(self).map(about)
     }
 }
 

@@ -18,11 +18,11 @@ use crate::source::{BATCHES, Batch, Origin, list};
 use crossbeam_channel::{Receiver, Sender, bounded};
 use linerate_engine::{PeerSilence, tcp_flow};
 use linerate_model::{CopyExisting, CopyOptions, CopySide, CopyStage, CopyVerify, SessionKey};
+use linerate_sys::handle::AsSocket as _;
 use linerate_sys::{clock, tcp};
 use linerate_units::Nanos;
 use std::io::{self, Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpStream};
-use std::os::fd::AsFd as _;
 use std::thread;
 use std::time::Duration;
 
@@ -139,7 +139,7 @@ fn end(mut lane: TcpStream, address: SocketAddr, side: &Side, control: &Control)
     let mut word = [0];
     let heard = last_word(&mut lane, &mut word);
     // After the last word all has been acknowledged, and the figures are those of its last round trips.
-    if let Ok(Some(after)) = tcp::info(lane.as_fd()) {
+    if let Ok(Some(after)) = tcp::info(lane.as_socket()) {
         side.add_connection(tcp_flow(&lane, &tcp::Info::default(), &after));
     }
     match (heard, word[0]) {
@@ -166,10 +166,16 @@ fn last_word(lane: &mut TcpStream, word: &mut [u8; 1]) -> io::Result<()> {
         match lane.read(word) {
             Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
             Ok(_) => return Ok(()),
-            Err(error) if [io::ErrorKind::WouldBlock, io::ErrorKind::Interrupted].contains(&error.kind()) => {
-                let silent = silence.look(lane.as_fd()).map_err(io::Error::other)?;
+            // The kind of a read that took too long depends on the system.
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut | io::ErrorKind::Interrupted
+                ) =>
+            {
+                let silent = silence.look(lane.as_socket()).map_err(io::Error::other)?;
                 if silent.map(u128::from) > Some(connection::LOST.as_nanos()) {
-                    return Err(nix::Error::ETIMEDOUT.into());
+                    return Err(io::ErrorKind::TimedOut.into());
                 }
             }
             Err(error) => return Err(error),

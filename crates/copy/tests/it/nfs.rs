@@ -9,6 +9,7 @@ use linerate_model::{
     SessionKey,
 };
 use linerate_nfsd::NfsShare;
+use linerate_sys::folder::Folder;
 use linerate_testsuite::wait_until;
 use std::fs::{self, File};
 use std::net::Ipv4Addr;
@@ -21,9 +22,9 @@ const BY_NFS: CopyOptions = CopyOptions { verify: CopyVerify::ReadBack, sync: Co
 
 /// Serves `path` to those that show `key`, and says how clients reach it.
 fn serve(path: &Path, key: SessionKey) -> (NfsShare, FileServer) {
-    let directory = File::open(path).expect("opened").into();
+    let directory = Folder::open(path).expect("opened");
     let share =
-        NfsShare::start(directory, key, Ipv4Addr::LOCALHOST.into(), &ListenOptions::default(), 64).expect("served");
+        NfsShare::start(&directory, key, Ipv4Addr::LOCALHOST.into(), &ListenOptions::default(), 64).expect("served");
     let at = FileServer::AgentNfs(share.address());
     (share, at)
 }

@@ -13,7 +13,7 @@ use linerate_oncrpc::{RpcError, socket_from_privileged_port};
 use linerate_sys::handle::AsSocket as _;
 use linerate_sys::{clock, tcp};
 use linerate_units::Nanos;
-use socket2::{SockAddr, TcpKeepalive};
+use socket2::SockAddr;
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -310,10 +310,7 @@ pub(super) fn dial(address: SocketAddr, from_privileged: bool) -> Result<Caller,
             RpcError::from,
         )
     })?;
-    socket
-        .set_tcp_keepalive(
-            &TcpKeepalive::new().with_time(KEEPALIVE).with_interval(KEEPALIVE).with_retries(KEEPALIVE_RETRIES),
-        )
+    tcp::set_keepalive(socket.as_socket(), KEEPALIVE, KEEPALIVE, KEEPALIVE_RETRIES)
         // It would end the connection to a live server that takes nothing for a while: see PeerSilence.
         .and_then(|()| tcp::set_user_timeout(socket.as_socket(), None))
         .map_err(RpcError::socket("setting up a connection"))?;

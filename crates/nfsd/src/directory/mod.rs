@@ -17,10 +17,12 @@ use crate::memory::FILE_MAXIMUM;
 use crate::store::{DirOpArgs, Entry, Made, Name, New, Removed, Result, Space, Store};
 use attributes::{errno, status};
 use known::{Known, ROOT};
+use linerate_sys::folder::Folder;
 use nfs3_types::nfs3::{
     Nfs3Option, createverf3, fattr3, ftype3, nfsstat3, nfstime3, sattr3, set_atime, set_mtime, stable_how, wcc_data,
 };
 use nix::dir::Dir;
+use nix::errno::Errno;
 use nix::fcntl::{OFlag, OpenHow, ResolveFlag, openat2, readlinkat, renameat};
 use nix::sys::stat::{Mode, futimens, mkdirat};
 use nix::sys::statvfs::fstatvfs;
@@ -32,13 +34,32 @@ use std::hash::{BuildHasher as _, RandomState};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::os::unix::fs::{FileExt as _, MetadataExt as _, PermissionsExt as _};
 use std::path::Path;
-use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 /// The bits of a mode that callers may set.
 const MODE_BITS: u32 = 0o777;
 /// The cookies of `.` and `..`.
 const DOT: u64 = 1;
 const DOT_DOT: u64 = 2;
+
+/// Returns a store of the directory at `path`, which the agent's owner named: links on the way are followed.
+/// What callers learn of takes at most `memory` bytes.
+pub(crate) fn open(path: &Path, memory: u64) -> std::io::Result<Arc<dyn Store>> {
+    Ok(Arc::new(DirectoryStore::open(path, memory)?))
+}
+
+/// Returns a store of an open folder.
+pub(crate) fn of_folder(folder: &Folder, memory: u64) -> std::io::Result<Arc<dyn Store>> {
+    Ok(Arc::new(DirectoryStore::new(File::from(folder.descriptor()?), memory)?))
+}
+
+/// Returns what to do about an error of [`open`] or [`of_folder`].
+pub(crate) fn remedy(error: &std::io::Error) -> &'static str {
+    match error.raw_os_error().map(Errno::from_raw) {
+        Some(Errno::ENOSYS | Errno::EPERM) => "openat2, which Linux has since 5.6, is not allowed or not there",
+        _ => "it must be a directory that this user may read",
+    }
+}
 
 /// A directory of this host.
 #[derive(Debug)]
@@ -51,9 +72,7 @@ pub(crate) struct DirectoryStore {
 }
 
 impl DirectoryStore {
-    /// Serves the directory at `path`, which the agent's owner named: links on the way are followed.
-    /// What callers learn of takes at most `memory` bytes.
-    pub(crate) fn open(path: &Path, memory: u64) -> std::io::Result<Self> {
+    fn open(path: &Path, memory: u64) -> std::io::Result<Self> {
         let flags = OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
         Self::new(File::from(nix::fcntl::open(path, flags, Mode::empty())?), memory)
     }

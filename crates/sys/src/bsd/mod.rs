@@ -2,9 +2,11 @@
 
 pub mod affinity;
 mod ancillary;
+pub mod confinement;
 pub mod cpu_time;
 pub mod datagram_details;
 pub mod error_queue;
+pub mod file_cache;
 pub mod memory;
 pub mod netlink;
 pub mod process;

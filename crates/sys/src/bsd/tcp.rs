@@ -3,7 +3,7 @@
 use crate::Error;
 pub use crate::discard::discard;
 use crate::socket_option::{Plain, read_option, write_option};
-pub use crate::stream::{peek, receive, send_now, set_low_water, waiting};
+pub use crate::stream::{peek, receive, send_now, set_keepalive, set_low_water, waiting};
 pub use crate::tcp_info::Info;
 use nix::sys::sendfile::sendfile;
 use socket2::SockRef;
@@ -12,6 +12,12 @@ use std::io;
 use std::net::TcpStream;
 use std::os::fd::{AsFd as _, BorrowedFd};
 use std::time::Duration;
+
+#[cfg(target_os = "freebsd")]
+use libc::TCP_MAXUNACKTIME as USER_TIMEOUT;
+/// TCP_RXT_CONNDROPTIME of netinet/tcp.h.
+#[cfg(target_os = "macos")]
+const USER_TIMEOUT: i32 = 0x80;
 
 /// Returns the name of a socket's congestion control.
 ///
@@ -65,13 +71,19 @@ pub fn set_max_segment(socket: BorrowedFd<'_>, bytes: u32) -> io::Result<()> {
 /// # Errors
 /// `socket` is no TCP socket.
 pub fn set_user_timeout(socket: BorrowedFd<'_>, timeout: Option<Duration>) -> io::Result<()> {
-    #[cfg(target_os = "freebsd")]
-    use libc::TCP_MAXUNACKTIME as OPTION;
-    /// TCP_RXT_CONNDROPTIME of netinet/tcp.h.
-    #[cfg(target_os = "macos")]
-    const OPTION: i32 = 0x80;
     let seconds = timeout.map_or(0, |timeout| i32::try_from(timeout.as_secs().max(1)).unwrap_or(i32::MAX));
-    write_option(socket, libc::IPPROTO_TCP, OPTION, &seconds, "setsockopt(user timeout)").map_err(|error| error.source)
+    let call = "setsockopt(user timeout)";
+    write_option(socket, libc::IPPROTO_TCP, USER_TIMEOUT, &seconds, call).map_err(|error| error.source)
+}
+
+/// Returns the limit that [`set_user_timeout`] set. `None` if the system's own applies.
+///
+/// # Errors
+/// `socket` is no TCP socket.
+pub fn user_timeout(socket: BorrowedFd<'_>) -> io::Result<Option<Duration>> {
+    let call = "getsockopt(user timeout)";
+    let seconds: i32 = read_option(socket, libc::IPPROTO_TCP, USER_TIMEOUT, call).map_err(|error| error.source)?;
+    Ok((seconds > 0).then(|| Duration::from_secs(seconds.unsigned_abs().into())))
 }
 
 /// Sends up to `length` bytes of `file` from `offset` on, without a copy in user space.

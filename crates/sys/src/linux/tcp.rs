@@ -2,7 +2,7 @@
 
 use crate::Error;
 use crate::socket_option::{Plain, read_option};
-pub use crate::stream::{peek, receive, send_now, set_low_water, waiting};
+pub use crate::stream::{peek, receive, send_now, set_keepalive, set_low_water, waiting};
 pub use crate::tcp_info::Info;
 use nix::errno::Errno;
 use nix::sys::sendfile::sendfile;
@@ -47,6 +47,14 @@ pub fn set_max_segment(socket: BorrowedFd<'_>, bytes: u32) -> io::Result<()> {
 /// `socket` is no TCP socket.
 pub fn set_user_timeout(socket: BorrowedFd<'_>, timeout: Option<Duration>) -> io::Result<()> {
     SockRef::from(&socket).set_tcp_user_timeout(timeout)
+}
+
+/// Returns the limit that [`set_user_timeout`] set. `None` if the system's own applies.
+///
+/// # Errors
+/// `socket` is no TCP socket.
+pub fn user_timeout(socket: BorrowedFd<'_>) -> io::Result<Option<Duration>> {
+    Ok(SockRef::from(&socket).tcp_user_timeout()?.filter(|timeout| !timeout.is_zero()))
 }
 
 /// Hands up to `length` bytes of `file` from `offset` on to the connection, without a copy in user space.

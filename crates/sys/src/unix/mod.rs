@@ -6,6 +6,7 @@ pub mod descriptors;
 pub mod echo_requests;
 pub mod file_identity;
 pub mod file_system;
+pub mod folder;
 pub mod handle;
 pub mod held_file;
 pub(crate) mod host;

@@ -4,12 +4,23 @@ use crate::Error;
 use crate::socket_option::write_option;
 use nix::errno::Errno;
 use nix::sys::socket::{MsgFlags, recv, send};
+use socket2::{SockRef, TcpKeepalive};
 use std::io;
 use std::net::TcpStream;
-use std::os::fd::{AsFd as _, AsRawFd as _};
+use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd};
+use std::time::Duration;
 
 /// Keeps a closed connection from ending the program. On macOS it is an option of the socket, which the standard library sets.
 const NO_SIGNAL: MsgFlags = MsgFlags::from_bits_retain(if cfg!(target_os = "macos") { 0 } else { libc::MSG_NOSIGNAL });
+
+/// Probes an idle connection: first after `time`, then every `interval`, and ends it after `retries` without an answer.
+///
+/// # Errors
+/// `socket` is no TCP socket.
+pub fn set_keepalive(socket: BorrowedFd<'_>, time: Duration, interval: Duration, retries: u32) -> io::Result<()> {
+    let probes = TcpKeepalive::new().with_time(time).with_interval(interval).with_retries(retries);
+    SockRef::from(&socket).set_tcp_keepalive(&probes)
+}
 
 /// Hands over what fits without waiting.
 pub fn send_now(connection: &TcpStream, bytes: &[u8]) -> io::Result<usize> {

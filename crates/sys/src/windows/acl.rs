@@ -4,12 +4,13 @@ use super::wide::wide;
 use std::ffi::c_void;
 use std::io;
 use std::mem;
+use std::os::windows::io::{AsRawHandle as _, BorrowedHandle};
 use std::path::Path;
 use std::ptr;
 use windows_sys::Win32::Foundation::{CloseHandle, GENERIC_ALL, GENERIC_READ, GENERIC_WRITE, LocalFree};
 use windows_sys::Win32::Security::Authorization::{
     ConvertSidToStringSidW, ConvertStringSecurityDescriptorToSecurityDescriptorW, GetNamedSecurityInfoW,
-    SDDL_REVISION_1, SE_FILE_OBJECT,
+    GetSecurityInfo, SDDL_REVISION_1, SE_FILE_OBJECT,
 };
 use windows_sys::Win32::Security::{
     ACCESS_ALLOWED_ACE, ACE_HEADER, ACL, DACL_SECURITY_INFORMATION, GetAce, GetTokenInformation, INHERIT_ONLY_ACE,
@@ -92,6 +93,32 @@ impl Permissions {
         let mut others = granted.iter().filter(|(account, _)| !trusted.contains(&account.sid.as_str()));
         Ok(others.find(|(_, mask)| mask & rights != 0).map(|(account, _)| account.clone()))
     }
+}
+
+/// Returns whether an open file or folder belongs to this user, or to the administrators.
+pub(super) fn is_own(file: BorrowedHandle<'_>) -> io::Result<bool> {
+    let mut owner: PSID = ptr::null_mut();
+    let mut descriptor: PSECURITY_DESCRIPTOR = ptr::null_mut();
+    // SAFETY: the handle is borrowed for the call, and the system writes two pointers into live variables.
+    let status = unsafe {
+        GetSecurityInfo(
+            file.as_raw_handle(),
+            SE_FILE_OBJECT,
+            OWNER_SECURITY_INFORMATION,
+            &raw mut owner,
+            ptr::null_mut(),
+            ptr::null_mut(),
+            ptr::null_mut(),
+            &raw mut descriptor,
+        )
+    };
+    if status != 0 {
+        return Err(io::Error::from_raw_os_error(status.cast_signed()));
+    }
+    let _descriptor = Local(descriptor);
+    // SAFETY: `owner` points into the descriptor, which is freed when this returns.
+    let owner = unsafe { sid_text(owner)? };
+    Ok(owner == ADMINISTRATORS || owner == user()?)
 }
 
 /// Permissions of a new file: full access of this user, the system and its administrators, and of nobody else.

@@ -3,8 +3,9 @@
 use crate::Error;
 pub use crate::discard::discard;
 use crate::discard::with_scratch;
-use crate::socket::{raw, wait_readable, write_option};
+use crate::socket::{raw, read_option, wait_readable, write_option};
 pub use crate::tcp_info::Info;
+use socket2::{SockRef, TcpKeepalive};
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::mem;
@@ -13,8 +14,8 @@ use std::os::windows::fs::FileExt as _;
 use std::os::windows::io::{AsSocket as _, BorrowedSocket};
 use std::time::Duration;
 use windows_sys::Win32::Networking::WinSock::{
-    FIONBIO, FIONREAD, IPPROTO_TCP, SIO_TCP_INFO, TCP_INFO_v0, TCP_INFO_v1, TCP_MAXRT, WSAENOPROTOOPT, WSAEOPNOTSUPP,
-    WSAIoctl, ioctlsocket,
+    FIONBIO, FIONREAD, IPPROTO_TCP, SIO_TCP_INFO, TCP_INFO_v0, TCP_INFO_v1, TCP_KEEPCNT, TCP_MAXRT, WSAENOPROTOOPT,
+    WSAEOPNOTSUPP, WSAIoctl, ioctlsocket,
 };
 
 /// Returns `None`: Windows has congestion controls of templates (`netsh int tcp show supplemental`), not of sockets.
@@ -41,6 +42,19 @@ pub fn set_max_segment(_socket: BorrowedSocket<'_>, _bytes: u32) -> io::Result<(
     Err(io::ErrorKind::Unsupported.into())
 }
 
+/// Probes an idle connection: first after `time`, then every `interval`, and ends it after `retries` without an answer. A
+/// system that cannot set the number (Windows before 10 1703, Wine 8.0) sends its own, 10.
+///
+/// # Errors
+/// `socket` is no TCP socket.
+pub fn set_keepalive(socket: BorrowedSocket<'_>, time: Duration, interval: Duration, retries: u32) -> io::Result<()> {
+    SockRef::from(&socket).set_tcp_keepalive(&TcpKeepalive::new().with_time(time).with_interval(interval))?;
+    match write_option(socket, IPPROTO_TCP, TCP_KEEPCNT, &retries, "setsockopt(TCP_KEEPCNT)") {
+        Err(error) if error.source.raw_os_error() != Some(WSAENOPROTOOPT) => Err(error.source),
+        _ => Ok(()),
+    }
+}
+
 /// Ends a connection whose sent data has been unacknowledged for `timeout`, in whole seconds (TCP_MAXRT). `None` is the system's own limit. A
 /// system without the option (Wine 8.0) keeps its own.
 ///
@@ -51,6 +65,18 @@ pub fn set_user_timeout(socket: BorrowedSocket<'_>, timeout: Option<Duration>) -
     match write_option(socket, IPPROTO_TCP, TCP_MAXRT, &seconds, "setsockopt(TCP_MAXRT)") {
         Err(error) if error.source.raw_os_error() != Some(WSAENOPROTOOPT) => Err(error.source),
         _ => Ok(()),
+    }
+}
+
+/// Returns the limit that [`set_user_timeout`] set. `None` if the system's own applies.
+///
+/// # Errors
+/// `socket` is no TCP socket.
+pub fn user_timeout(socket: BorrowedSocket<'_>) -> io::Result<Option<Duration>> {
+    match read_option::<i32>(socket, IPPROTO_TCP, TCP_MAXRT, "getsockopt(TCP_MAXRT)") {
+        Ok(seconds) => Ok(u64::try_from(seconds).ok().filter(|seconds| *seconds > 0).map(Duration::from_secs)),
+        Err(error) if error.source.raw_os_error() == Some(WSAENOPROTOOPT) => Ok(None),
+        Err(error) => Err(error.source),
     }
 }
 
