@@ -1,6 +1,6 @@
 //! What a host is, what it can do, and what it saw during a trial. It samples; it judges nothing.
 //!
-//! Each operating system has a folder with the same names.
+//! Linux has a folder, and all other operating systems have one, with the same names.
 #![forbid(unsafe_code)]
 
 mod cores;
@@ -14,12 +14,12 @@ mod interface;
 mod interface_counters;
 #[cfg(target_os = "linux")]
 mod linux;
+#[cfg(not(target_os = "linux"))]
+mod portable;
 mod sampler;
 pub mod snmp;
 mod thread;
 mod usable_memory;
-#[cfg(windows)]
-mod windows;
 
 pub use capability::capabilities;
 pub use counters::counters;
@@ -30,8 +30,8 @@ pub use interface::{interface_between, interface_of, interface_towards};
 #[cfg(target_os = "linux")]
 use linux::*;
 pub use memory::usable_memory;
+#[cfg(not(target_os = "linux"))]
+use portable::*;
 pub use sampler::HostSampler;
 pub use usable_memory::UsableMemory;
 pub use watch::Watch;
-#[cfg(windows)]
-use windows::*;

@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 /// A datagram as `receive_with_details` returns it. Fields are `None` if the system did not report them, and without `report_details`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Received {
-    /// Length of the datagram in bytes. It exceeds the buffer's if the datagram did not fit; Windows does not report by how much.
+    /// Length of the datagram in bytes. It exceeds the buffer's if the datagram did not fit; Linux alone reports by how much.
     pub length: usize,
     /// Address of the sender. An IPv6 socket reports IPv4 senders as IPv4-mapped addresses.
     pub from: SocketAddr,

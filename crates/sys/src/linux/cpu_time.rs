@@ -1,14 +1,4 @@
 //! CPU time of the process.
 
 pub use crate::process_time::ProcessTime;
-use linerate_units::Nanos;
-use nix::sys::resource::{UsageWho, getrusage};
-use nix::sys::time::TimeValLike as _;
-
-/// Returns the CPU time so far of this process (getrusage(2)). `None` if the system does not report it.
-pub fn of_process() -> Option<ProcessTime> {
-    let usage = getrusage(UsageWho::RUSAGE_SELF).ok()?;
-    let [user, system] =
-        [usage.user_time(), usage.system_time()].map(|time| Nanos::new(time.num_microseconds().unsigned_abs() * 1_000));
-    Some(ProcessTime { user, system })
-}
+pub use crate::usage::process_time as of_process;

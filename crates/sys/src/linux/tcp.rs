@@ -1,16 +1,16 @@
 //! TCP: sending without copies, receiving without copies, TCP_INFO.
 
 use crate::Error;
-use crate::socket::{Plain, read_option, write_option};
+use crate::socket_option::{Plain, read_option};
+pub use crate::stream::{peek, receive, send_now, set_keepalive, set_low_water, waiting};
 pub use crate::tcp_info::Info;
 use nix::errno::Errno;
 use nix::sys::sendfile::sendfile;
-use nix::sys::socket::{MsgFlags, recv, send};
-use socket2::{SockRef, TcpKeepalive};
+use socket2::SockRef;
 use std::fs::File;
 use std::io;
 use std::net::TcpStream;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd};
 use std::time::Duration;
 
 /// Names of the calls of [`send_file`] and [`discard`], as records have them.
@@ -46,15 +46,6 @@ pub fn set_max_segment(socket: BorrowedFd<'_>, bytes: u32) -> io::Result<()> {
     SockRef::from(&socket).set_tcp_mss(bytes)
 }
 
-/// Probes an idle connection: first after `time`, then every `interval`, and ends it after `retries` without an answer.
-///
-/// # Errors
-/// `socket` is no TCP socket.
-pub fn set_keepalive(socket: BorrowedFd<'_>, time: Duration, interval: Duration, retries: u32) -> io::Result<()> {
-    let probes = TcpKeepalive::new().with_time(time).with_interval(interval).with_retries(retries);
-    SockRef::from(&socket).set_tcp_keepalive(&probes)
-}
-
 /// Ends a connection whose sent data has been unacknowledged for `timeout` (TCP_USER_TIMEOUT, RFC 5482). `None` is the system's own limit.
 ///
 /// # Errors
@@ -82,42 +73,6 @@ pub fn discard(connection: &TcpStream, length: usize) -> io::Result<usize> {
     // SAFETY: with MSG_TRUNC TCP writes nothing to the buffer, so a null one is allowed; the descriptor is borrowed.
     let result = unsafe { libc::recv(connection.as_raw_fd(), std::ptr::null_mut(), length, libc::MSG_TRUNC) };
     if result >= 0 { Ok(result as usize) } else { Err(io::Error::last_os_error()) }
-}
-
-/// Hands over what fits without waiting.
-pub fn send_now(connection: &TcpStream, bytes: &[u8]) -> io::Result<usize> {
-    let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_NOSIGNAL;
-    send(connection.as_raw_fd(), bytes, flags).map_err(Errno::into)
-}
-
-/// Takes what is there; with `wait`, waits for it as long as the connection's read timeout says.
-pub fn receive(connection: &TcpStream, into: &mut [u8], wait: bool) -> io::Result<usize> {
-    let flags = if wait { MsgFlags::empty() } else { MsgFlags::MSG_DONTWAIT };
-    recv(connection.as_raw_fd(), into, flags).map_err(Errno::into)
-}
-
-/// Reads what is there and leaves it there, without waiting.
-pub fn peek(connection: &TcpStream, into: &mut [u8]) -> io::Result<usize> {
-    recv(connection.as_raw_fd(), into, MsgFlags::MSG_PEEK | MsgFlags::MSG_DONTWAIT).map_err(Errno::into)
-}
-
-/// Lets a reader that waits sleep until `bytes` have come (SO_RCVLOWAT, socket(7)), the stream has ended, or its timeout is over. The kernel
-/// takes no more than half of the receive buffer. Returns false if the system has no such option.
-///
-/// # Errors
-/// The kernel refuses the option.
-pub fn set_low_water(connection: &TcpStream, bytes: u32) -> Result<bool, Error> {
-    let bytes = i32::try_from(bytes).unwrap_or(i32::MAX);
-    write_option(connection.as_fd(), libc::SOL_SOCKET, libc::SO_RCVLOWAT, &bytes, "setsockopt(SO_RCVLOWAT)")?;
-    Ok(true)
-}
-
-/// Bytes that have arrived in order and wait to be taken (SIOCINQ, tcp(7)).
-pub fn waiting(connection: &TcpStream) -> Result<u64, Error> {
-    let mut bytes: libc::c_int = 0;
-    // SAFETY: SIOCINQ, which is FIONREAD, writes one int to where it points; the descriptor is borrowed.
-    let result = unsafe { libc::ioctl(connection.as_raw_fd(), libc::FIONREAD, &raw mut bytes) };
-    if result == 0 { Ok(bytes.unsigned_abs().into()) } else { Err(Error::last("ioctl(SIOCINQ)", "a TCP connection")) }
 }
 
 /// Returns the bytes that were sent and that the peer has not acknowledged yet, those in the send buffer included (SIOCOUTQ, tcp(7)). `None`

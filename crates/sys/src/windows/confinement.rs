@@ -30,6 +30,9 @@ const NO_FOREIGN_IMAGES: u32 = 1 | 1 << 1;
 /// Privileges of a token, at most.
 const MAX_PRIVILEGES: usize = 64;
 
+/// Whether [`confine`] takes anything away.
+pub const CONFINES: bool = true;
+
 /// Restrictions in force after a process has confined itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Confined {

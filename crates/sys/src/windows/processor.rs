@@ -2,6 +2,7 @@
 
 use super::status::check_nt;
 use crate::Error;
+use crate::core_time::CoreTime;
 use linerate_units::Nanos;
 use std::mem;
 use std::ptr;
@@ -11,21 +12,6 @@ use windows_sys::Wdk::System::SystemInformation::{NtQuerySystemInformation, Syst
 const MAX_CORES: usize = 64;
 /// Unit of the system's times, nanoseconds.
 const TICK_NS: u64 = 100;
-
-/// Times of one core since the system was started.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct CoreTime {
-    /// In programs.
-    pub user: Nanos,
-    /// In the kernel, on behalf of programs.
-    pub kernel: Nanos,
-    /// In deferred procedure calls: network receive and transmit work.
-    pub deferred: Nanos,
-    /// In interrupts.
-    pub interrupt: Nanos,
-    /// Idle.
-    pub idle: Nanos,
-}
 
 /// SYSTEM_PROCESSOR_PERFORMANCE_INFORMATION of winternl.h. Its reserved fields are documented by the Windows driver kit.
 #[repr(C)]
@@ -59,15 +45,15 @@ pub fn core_times() -> Result<Vec<CoreTime>, Error> {
     };
     check_nt("NtQuerySystemInformation", status)?;
     let count = bytes as usize / mem::size_of::<Performance>();
-    Ok(cores.iter().take(count).map(CoreTime::of).collect())
+    Ok(cores.iter().take(count).map(Performance::time).collect())
 }
 
-impl CoreTime {
-    fn of(counts: &Performance) -> Self {
+impl Performance {
+    fn time(&self) -> CoreTime {
         let time = |ticks: i64| u64::try_from(ticks).unwrap_or(0).saturating_mul(TICK_NS);
-        let Performance { idle, kernel, user, deferred, interrupt, .. } = *counts;
+        let Self { idle, kernel, user, deferred, interrupt, .. } = *self;
         let others = time(idle) + time(deferred) + time(interrupt);
-        Self {
+        CoreTime {
             user: Nanos::new(time(user)),
             kernel: Nanos::new(time(kernel).saturating_sub(others)),
             deferred: Nanos::new(time(deferred)),
@@ -85,7 +71,7 @@ mod tests {
     #[test]
     fn kernel_time_is_without_idle_time_and_interrupts() {
         let counts = Performance { idle: 500, kernel: 800, user: 20, deferred: 30, interrupt: 70, interrupts: 9 };
-        let core = CoreTime::of(&counts);
+        let core = counts.time();
         assert_eq!([core.kernel, core.deferred, core.interrupt].map(Nanos::get), [20_000, 3_000, 7_000]);
     }
 

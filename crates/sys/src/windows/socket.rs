@@ -1,17 +1,15 @@
 //! Socket options that the standard library and socket2 lack, and waits for sockets.
 
+use crate::Error;
 use crate::netlink::Route;
-use crate::{Error, clock};
+pub use crate::wait::{wait_for_each, wait_readable, wait_ready, wait_ready_each, wait_writable};
 use std::io;
 use std::mem;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::windows::io::{AsRawSocket as _, BorrowedSocket};
-use std::thread;
-use std::time::Duration;
 use windows_sys::Win32::Networking::WinSock::{
     IP_MTU, IP_MTU_DISCOVER, IP_PMTUDISC_DONT, IP_UNICAST_IF, IPPROTO_IP, IPPROTO_IPV6, IPV6_MTU, IPV6_MTU_DISCOVER,
-    IPV6_UNICAST_IF, POLLIN, POLLOUT, SO_RCVBUF, SO_SNDBUF, SOCKET, SOL_SOCKET, WSAPOLLFD, WSAPoll, getsockopt,
-    setsockopt,
+    IPV6_UNICAST_IF, SO_RCVBUF, SO_SNDBUF, SOCKET, SOL_SOCKET, getsockopt, setsockopt,
 };
 
 /// Error numbers that senders distinguish and `io::ErrorKind` does not name. A connection that is being opened has the number
@@ -142,92 +140,6 @@ pub fn force_send_buffer(socket: BorrowedSocket<'_>, bytes: i32) -> Result<(), E
     write_option(socket, SOL_SOCKET, SO_SNDBUF, &bytes, "setsockopt(SO_SNDBUF)")
 }
 
-/// Waits until one of `sockets` can be read (or has failed), at most `timeout_ns`; false if none can.
-///
-/// # Errors
-/// WSAPoll fails.
-pub fn wait_readable(sockets: &[BorrowedSocket<'_>], timeout_ns: u64) -> Result<bool, Error> {
-    wait(sockets, POLLIN, timeout_ns)
-}
-
-/// Waits until one of `sockets` can be read (or has failed), at most `timeout_ns`. Returns the numbers of those that can.
-///
-/// # Errors
-/// WSAPoll fails.
-pub fn wait_for_each(sockets: &[BorrowedSocket<'_>], timeout_ns: u64) -> Result<Vec<usize>, Error> {
-    wait_each(sockets, POLLIN, timeout_ns)
-}
-
-/// Waits until one of `sockets` can be read or written (or has failed), at most `timeout_ns`. Returns the numbers of those that can.
-///
-/// # Errors
-/// WSAPoll fails.
-pub fn wait_ready_each(sockets: &[BorrowedSocket<'_>], timeout_ns: u64) -> Result<Vec<usize>, Error> {
-    wait_each(sockets, POLLIN | POLLOUT, timeout_ns)
-}
-
-/// Waits until `socket` can be written (or has failed), at most `timeout_ns`; false if it cannot.
-///
-/// # Errors
-/// WSAPoll fails.
-pub fn wait_writable(socket: BorrowedSocket<'_>, timeout_ns: u64) -> Result<bool, Error> {
-    wait(&[socket], POLLOUT, timeout_ns)
-}
-
-/// Waits until `socket` can be read or written (or has failed), at most `timeout_ns`; false if it cannot.
-///
-/// # Errors
-/// WSAPoll fails.
-pub fn wait_ready(socket: BorrowedSocket<'_>, timeout_ns: u64) -> Result<bool, Error> {
-    wait(&[socket], POLLIN | POLLOUT, timeout_ns)
-}
-
-fn wait(sockets: &[BorrowedSocket<'_>], events: i16, timeout_ns: u64) -> Result<bool, Error> {
-    let mut waits: Vec<WSAPOLLFD> = sockets.iter().map(|socket| poll_entry(*socket, events)).collect();
-    Ok(poll(&mut waits, timeout_ns)? > 0)
-}
-
-fn wait_each(sockets: &[BorrowedSocket<'_>], events: i16, timeout_ns: u64) -> Result<Vec<usize>, Error> {
-    let mut waits: Vec<WSAPOLLFD> = sockets.iter().map(|socket| poll_entry(*socket, events)).collect();
-    poll(&mut waits, timeout_ns)?;
-    Ok(waits.iter().enumerate().filter_map(|(number, wait)| (wait.revents != 0).then_some(number)).collect())
-}
-
-/// Returns the entry of `socket` in a call of [`poll`].
-pub(crate) fn poll_entry(socket: BorrowedSocket<'_>, events: i16) -> WSAPOLLFD {
-    WSAPOLLFD { fd: raw(socket), events, revents: 0 }
-}
-
-/// Waits until one of `waits` is ready, at most `timeout_ns`. Returns the number of those that are.
-///
-/// WSAPoll takes whole milliseconds. The rest of the timeout is polled without a sleep.
-pub(crate) fn poll(waits: &mut [WSAPOLLFD], timeout_ns: u64) -> Result<usize, Error> {
-    if waits.is_empty() {
-        // WSAPoll refuses an empty list.
-        thread::sleep(Duration::from_nanos(timeout_ns));
-        return Ok(0);
-    }
-    let until = clock::now().saturating_add(timeout_ns);
-    let mut left_ns = timeout_ns;
-    loop {
-        let timeout_ms = i32::try_from(left_ns / 1_000_000).unwrap_or(i32::MAX);
-        let count = u32::try_from(waits.len()).expect("fewer sockets than 2^32");
-        // SAFETY: the pointer and the count are those of a live slice. The owners of the sockets answer for the handles: one that is
-        // closed is reported as POLLNVAL.
-        let ready = unsafe { WSAPoll(waits.as_mut_ptr(), count, timeout_ms) };
-        if ready < 0 {
-            return Err(Error::last("WSAPoll", "sockets"));
-        }
-        left_ns = until.saturating_sub(clock::now());
-        if ready > 0 || left_ns == 0 {
-            return Ok(ready.unsigned_abs() as usize);
-        }
-        if left_ns < 1_000_000 {
-            thread::yield_now();
-        }
-    }
-}
-
 /// The handle as Winsock takes it.
 pub(crate) fn raw(socket: BorrowedSocket<'_>) -> SOCKET {
     socket.as_raw_socket() as SOCKET
@@ -275,6 +187,7 @@ unsafe impl Plain for u32 {}
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::clock;
     use std::net::UdpSocket;
     use std::os::windows::io::AsSocket as _;
 

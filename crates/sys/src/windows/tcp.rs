@@ -1,10 +1,11 @@
 //! TCP: sending and receiving without waiting, and the state of a connection (SIO_TCP_INFO).
 
 use crate::Error;
+pub use crate::discard::discard;
+use crate::discard::with_scratch;
 use crate::socket::{raw, read_option, wait_readable, write_option};
 pub use crate::tcp_info::Info;
 use socket2::{SockRef, TcpKeepalive};
-use std::cell::RefCell;
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::mem;
@@ -16,13 +17,6 @@ use windows_sys::Win32::Networking::WinSock::{
     FIONBIO, FIONREAD, IPPROTO_TCP, SIO_TCP_INFO, TCP_INFO_v0, TCP_INFO_v1, TCP_KEEPCNT, TCP_MAXRT, WSAENOPROTOOPT,
     WSAEOPNOTSUPP, WSAIoctl, ioctlsocket,
 };
-
-/// Bytes of the calling thread's buffer for [`send_file`] and [`discard`].
-const SCRATCH_BYTES: usize = 256 << 10;
-
-thread_local! {
-    static SCRATCH: RefCell<Vec<u8>> = RefCell::new(vec![0; SCRATCH_BYTES]);
-}
 
 /// Names of the calls of [`send_file`] and [`discard`], as records have them.
 pub const SEND_FILE: &str = "ReadFile and send";
@@ -98,21 +92,9 @@ pub fn user_timeout(socket: BorrowedSocket<'_>) -> io::Result<Option<Duration>> 
 /// The file cannot be read, or the connection takes nothing.
 pub fn send_file(mut connection: &TcpStream, file: &File, offset: u64, length: usize) -> io::Result<usize> {
     use std::io::Write as _;
-    SCRATCH.with_borrow_mut(|scratch| {
-        let length = length.min(scratch.len());
-        let read = file.seek_read(&mut scratch[..length], offset)?;
+    with_scratch(length, |scratch| {
+        let read = file.seek_read(scratch, offset)?;
         connection.write(&scratch[..read])
-    })
-}
-
-/// Receives up to `length` bytes, 256 KiB at the most, and drops them.
-///
-/// # Errors
-/// recv() fails.
-pub fn discard(mut connection: &TcpStream, length: usize) -> io::Result<usize> {
-    SCRATCH.with_borrow_mut(|scratch| {
-        let length = length.min(scratch.len());
-        connection.read(&mut scratch[..length])
     })
 }
 

@@ -1,9 +1,8 @@
 //! Files in a folder.
 
-use super::{UNTOUCHED, about, time};
+use super::{UNTOUCHED, about, mode_bits, permissions, time};
 use crate::entry::About;
-use nix::fcntl::{PosixFadviseAdvice, posix_fadvise};
-use nix::sys::stat::{Mode, fchmod, fstat, futimens};
+use nix::sys::stat::{fchmod, fstat, futimens};
 use nix::unistd::{Whence, lseek};
 use std::fs::File;
 use std::io;
@@ -100,8 +99,8 @@ impl FolderFile {
     /// This user may not change them.
     pub fn settle(&self, mode: u32, modified: i64) -> io::Result<()> {
         // Mostly it was made with them; the process's mask or the folder's own rules may have taken some away.
-        if fstat(&self.file)?.st_mode & 0o7777 != mode {
-            fchmod(&self.file, Mode::from_bits_truncate(mode))?;
+        if mode_bits(&fstat(&self.file)?) != mode {
+            fchmod(&self.file, permissions(mode))?;
         }
         Ok(futimens(&self.file, &UNTOUCHED, &time(modified))?)
     }
@@ -123,8 +122,14 @@ impl FolderFile {
     }
 
     /// Advises the system's cache to let go of durable content, so that reading asks the storage (posix_fadvise(2)).
+    #[cfg(not(target_os = "macos"))]
     pub fn forget(&self) {
+        use nix::fcntl::{PosixFadviseAdvice, posix_fadvise};
         // Advice that is not taken leaves the cache as it was.
         let _ = posix_fadvise(&self.file, 0, 0, PosixFadviseAdvice::POSIX_FADV_DONTNEED);
     }
+
+    /// Does nothing: macOS takes no such advice for what is in its cache.
+    #[cfg(target_os = "macos")]
+    pub fn forget(&self) {}
 }

@@ -10,5 +10,5 @@ use std::path::Path;
 /// `path` does not exist, or the file system does not report it.
 pub fn free_bytes(path: &Path) -> io::Result<u64> {
     let disk = statvfs(path)?;
-    Ok(disk.blocks_available().saturating_mul(disk.fragment_size()))
+    Ok((disk.blocks_available() as u64).saturating_mul(disk.fragment_size()))
 }

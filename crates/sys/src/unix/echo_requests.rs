@@ -1,16 +1,16 @@
-//! ICMP echo requests that the system sends. Linux has ping sockets instead (icmp(7)).
+//! ICMP echo requests that the system sends, as Windows does. Other systems have ping sockets or raw sockets instead.
 
 use crate::Error;
 pub use crate::echo_answer::{EchoAnswer, EchoAnswerKind, EchoRequest};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
-/// Echo requests of this program. There are none on Linux.
+/// Echo requests of this program. There are none on this system.
 #[derive(Debug)]
 pub enum EchoRequests {}
 
 impl EchoRequests {
-    /// Fails on Linux.
+    /// Fails on this system.
     ///
     /// # Errors
     /// Always, with `Unsupported`.

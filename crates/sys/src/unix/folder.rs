@@ -15,23 +15,34 @@ use nix::fcntl::{AtFlags, OFlag, open, openat, readlinkat, renameat};
 use nix::sys::stat::{FileStat, Mode, SFlag, UtimensatFlags, fchmod, fstat, fstatat, futimens, mkdirat, utimensat};
 use nix::sys::statvfs::fstatvfs;
 use nix::sys::time::TimeSpec;
-use nix::unistd::{UnlinkatFlags, symlinkat, syncfs, unlinkat};
+use nix::unistd::{UnlinkatFlags, symlinkat, unlinkat};
 use std::ffi::OsStr;
-use std::fs::{self, Permissions};
 use std::io;
-use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Component, Path};
 use std::sync::Arc;
 
 /// Steps in which times are kept, in nanoseconds.
 pub const TIME_STEP: i64 = 1;
-/// Whether [`Folder::sync`] makes all files durable at once.
-pub const SYNCS_AT_ONCE: bool = true;
+/// Whether [`Folder::sync`] makes all files durable at once, as syncfs(2) of Linux does.
+pub const SYNCS_AT_ONCE: bool = cfg!(target_os = "linux");
+
+/// Opens a folder that need not be readable.
+#[cfg(target_os = "linux")]
+const SEARCH: OFlag = OFlag::O_PATH;
+/// Opens a folder that need not be readable.
+#[cfg(not(target_os = "linux"))]
+const SEARCH: OFlag = OFlag::from_bits_retain(libc::O_SEARCH);
+/// Leaves the time of last access as it is.
+#[cfg(target_os = "linux")]
+const NO_ACCESS_TIME: OFlag = OFlag::O_NOATIME;
+/// Other systems have no flag that leaves the time of last access as it is.
+#[cfg(not(target_os = "linux"))]
+const NO_ACCESS_TIME: OFlag = OFlag::empty();
 
 /// Flags for a folder that is only passed through.
-const PASS: OFlag = OFlag::O_PATH.union(OFlag::O_DIRECTORY).union(OFlag::O_NOFOLLOW).union(OFlag::O_CLOEXEC);
+const PASS: OFlag = SEARCH.union(OFlag::O_DIRECTORY).union(OFlag::O_NOFOLLOW).union(OFlag::O_CLOEXEC);
 /// Flags for a folder that is listed.
 const LIST: OFlag = OFlag::O_RDONLY.union(OFlag::O_DIRECTORY).union(OFlag::O_NOFOLLOW).union(OFlag::O_CLOEXEC);
 /// The folder itself.
@@ -106,9 +117,7 @@ impl Folder {
         let opened = || openat(&self.0, ".", LIST, Mode::empty());
         let folder = match opened() {
             Err(nix::Error::EACCES) => {
-                // fchmod(2) takes no descriptor of O_PATH; this link leads to what is open, whatever has its name now.
-                let link = format!("/proc/self/fd/{}", self.0.as_raw_fd());
-                fs::set_permissions(link, Permissions::from_mode(0o700))?;
+                self.make_accessible()?;
                 opened()?
             }
             opened => opened?,
@@ -119,12 +128,28 @@ impl Folder {
         Ok(Self::from(folder))
     }
 
+    /// Lets the owner list and change the folder.
+    #[cfg(target_os = "linux")]
+    fn make_accessible(&self) -> io::Result<()> {
+        use std::os::fd::AsRawFd as _;
+        use std::os::unix::fs::PermissionsExt as _;
+        // fchmod(2) takes no descriptor of O_PATH; this link leads to what is open, whatever has its name now.
+        let link = format!("/proc/self/fd/{}", self.0.as_raw_fd());
+        std::fs::set_permissions(link, std::fs::Permissions::from_mode(0o700))
+    }
+
+    /// Lets the owner list and change the folder.
+    #[cfg(not(target_os = "linux"))]
+    fn make_accessible(&self) -> io::Result<()> {
+        Ok(fchmod(&self.0, Mode::S_IRWXU)?)
+    }
+
     /// Makes the folder `name` with the permissions `mode`, less the mask of this process.
     ///
     /// # Errors
     /// The kind is `AlreadyExists` if the name is taken.
     pub fn make_folder(&self, name: &[u8], mode: u32) -> io::Result<()> {
-        Ok(mkdirat(&self.0, OsStr::from_bytes(name), Mode::from_bits_truncate(mode))?)
+        Ok(mkdirat(&self.0, OsStr::from_bytes(name), permissions(mode))?)
     }
 
     /// Lists a folder that was opened to be listed.
@@ -178,7 +203,7 @@ impl Folder {
     /// The name is taken, or the folder has no room for it.
     pub fn create_file(&self, name: &[u8], mode: u32) -> io::Result<FolderFile> {
         let flags = OFlag::O_RDWR | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
-        let file = openat(&self.0, OsStr::from_bytes(name), flags, Mode::from_bits_truncate(mode))?;
+        let file = openat(&self.0, OsStr::from_bytes(name), flags, permissions(mode))?;
         Ok(FolderFile::new(file))
     }
 
@@ -228,7 +253,7 @@ impl Folder {
     /// # Errors
     /// This user may not change them.
     pub fn settle(&self, mode: u32, modified: i64) -> io::Result<()> {
-        fchmod(&self.0, Mode::from_bits_truncate(mode))?;
+        fchmod(&self.0, permissions(mode))?;
         Ok(futimens(&self.0, &UNTOUCHED, &time(modified))?)
     }
 
@@ -254,17 +279,22 @@ impl Folder {
         Ok(unlinkat(&self.0, OsStr::from_bytes(name), UnlinkatFlags::RemoveDir)?)
     }
 
-    /// Makes all that was written to the folder's file system durable.
+    /// Makes all that was written to the folder's file system durable; without [`SYNCS_AT_ONCE`] the folder alone.
     ///
     /// # Errors
     /// The file system could not write it.
     pub fn sync(&self) -> io::Result<()> {
-        Ok(syncfs(&self.0)?)
+        #[cfg(target_os = "linux")]
+        nix::unistd::syncfs(&self.0)?;
+        #[cfg(not(target_os = "linux"))]
+        nix::unistd::fsync(&self.0)?;
+        Ok(())
     }
 
     /// Returns the number of the device that the folder is on, as its files have it (`st_dev`). `None` if the system has none.
+    #[allow(clippy::unnecessary_cast, reason = "macOS has 32 bits")]
     pub fn device(&self) -> Option<u64> {
-        fstat(&self.0).ok().map(|stat| stat.st_dev)
+        fstat(&self.0).ok().map(|stat| stat.st_dev as u64)
     }
 
     /// Returns how many bytes this user may still write to the folder's file system.
@@ -273,7 +303,7 @@ impl Folder {
     /// The file system does not report it.
     pub fn free_bytes(&self) -> io::Result<u64> {
         let disk = fstatvfs(&self.0)?;
-        Ok(disk.blocks_available().saturating_mul(disk.fragment_size()))
+        Ok((disk.blocks_available() as u64).saturating_mul(disk.fragment_size()))
     }
 
     /// Returns a descriptor of the folder.
@@ -319,7 +349,7 @@ impl Iterator for Listing {
 fn open_untouched(folder: impl AsFd, name: &[u8], flags: OFlag) -> nix::Result<OwnedFd> {
     let name = OsStr::from_bytes(name);
     let flags = flags | OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC | OFlag::O_NONBLOCK;
-    match openat(&folder, name, flags | OFlag::O_NOATIME, Mode::empty()) {
+    match openat(&folder, name, flags | NO_ACCESS_TIME, Mode::empty()) {
         Err(nix::Error::EPERM) => openat(folder, name, flags, Mode::empty()),
         opened => opened,
     }
@@ -333,11 +363,23 @@ fn about(stat: &FileStat) -> About {
         _ => What::Other,
     };
     About {
-        mode: stat.st_mode & 0o7777,
+        mode: mode_bits(stat),
         modified: nanos(stat.st_mtime, stat.st_mtime_nsec),
         changed: nanos(stat.st_ctime, stat.st_ctime_nsec),
         what,
     }
+}
+
+/// Returns the permissions in the attributes of an entry.
+#[allow(clippy::unnecessary_cast, reason = "macOS and FreeBSD have 16 bits")]
+fn mode_bits(stat: &FileStat) -> u32 {
+    (stat.st_mode & 0o7777) as u32
+}
+
+/// Converts permissions.
+#[allow(clippy::unnecessary_cast, reason = "macOS and FreeBSD have 16 bits")]
+fn permissions(bits: u32) -> Mode {
+    Mode::from_bits_truncate(bits as libc::mode_t)
 }
 
 fn nanos(seconds: i64, nanos: i64) -> i64 {
@@ -352,6 +394,7 @@ fn time(nanos: i64) -> TimeSpec {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     #[test]
     fn folders_are_deeper_than_any_path_that_the_system_takes() {

@@ -3,6 +3,7 @@
 use crate::cores::CoreTimes;
 use crate::protocols::ProtocolTotals;
 use linerate_model::{CoreUse, NetworkCounters, Softnet};
+use linerate_sys::core_time::CoreTime;
 use linerate_sys::interface::{Link, Qdisc};
 use linerate_sys::netlink::Route;
 use linerate_sys::processor::core_times;
@@ -19,10 +20,10 @@ impl Sources {
         Self { route: Route::open().ok(), first_protocols: ProtocolTotals::default() }
     }
 
-    /// Reads the times of the cores. Deferred procedure calls do the work of soft interrupts.
+    /// Reads the times of the cores. On Windows deferred procedure calls do the work of soft interrupts.
     pub(crate) fn cores(&mut self) -> Option<CoreTimes> {
         let cores = core_times().ok()?;
-        let of_core = |(core, time): (u32, &linerate_sys::processor::CoreTime)| CoreUse {
+        let of_core = |(core, time): (u32, &CoreTime)| CoreUse {
             core,
             user: time.user,
             system: time.kernel,

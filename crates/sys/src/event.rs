@@ -1,16 +1,16 @@
-//! A counter that threads wait for next to their sockets. Windows waits for sockets and for events by different calls, so that the
-//! counter is readable by a datagram in a socket of its own.
+//! A counter that threads wait for next to their sockets: it is readable by a datagram in a socket of its own. Windows waits for sockets and
+//! for events by different calls, and macOS has no counters in its kernel.
 
+use crate::handle::{AsSocket, BorrowedSocket};
 use std::io;
 use std::net::{Ipv4Addr, UdpSocket};
-use std::os::windows::io::{AsSocket, BorrowedSocket};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// Longest wait for a datagram on its way through the loopback interface.
 const DELIVERY_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A counter that can be read, in the sense of WSAPoll, while it is above zero.
+/// A counter that can be read, in the sense of poll(2), while it is above zero.
 #[derive(Debug)]
 pub struct Event {
     /// The datagram is in the receiver, or on its way to it, while this is above zero.
@@ -61,6 +61,14 @@ impl Event {
     }
 }
 
+#[cfg(unix)]
+impl std::os::fd::AsFd for Event {
+    fn as_fd(&self) -> BorrowedSocket<'_> {
+        self.receiver.as_socket()
+    }
+}
+
+#[cfg(windows)]
 impl AsSocket for Event {
     fn as_socket(&self) -> BorrowedSocket<'_> {
         self.receiver.as_socket()

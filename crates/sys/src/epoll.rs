@@ -1,11 +1,11 @@
-//! Very many sockets waited for at a time. WSAPoll takes all of them with each call, so that the cost of a call grows with their number.
+//! Very many sockets waited for at a time. poll(2) and WSAPoll take all of them with each call, so that the cost of a call grows with
+//! their number.
 
 use crate::Error;
-use crate::socket::{poll, poll_entry, raw};
+use crate::handle::BorrowedSocket;
+use crate::poll::{POLLIN, POLLOUT, PollEntry, poll, poll_entry};
 use std::io;
-use std::os::windows::io::BorrowedSocket;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use windows_sys::Win32::Networking::WinSock::{POLLIN, POLLOUT, WSAPOLLFD};
 
 /// Most sockets that one call returns. The next call begins after them, so that none is left out.
 const AT_ONCE: usize = 64;
@@ -24,7 +24,7 @@ pub struct Epoll(Mutex<Sockets>);
 
 #[derive(Default)]
 struct Sockets {
-    entries: Vec<WSAPOLLFD>,
+    entries: Vec<PollEntry>,
     /// Number of the socket in the entry of the same index.
     numbers: Vec<usize>,
     /// Index of the entry that the next call looks at first.
@@ -59,7 +59,7 @@ impl Epoll {
         if let Some(index) = sockets.index(socket) {
             // A closed socket that was not removed has left its handle to this one.
             if sockets.numbers[index] == number {
-                return Err(Error::new("adding to WSAPoll", "a socket", io::ErrorKind::AlreadyExists));
+                return Err(Error::new("adding to poll", "a socket", io::ErrorKind::AlreadyExists));
             }
             sockets.remove(index);
         }
@@ -74,7 +74,7 @@ impl Epoll {
     /// It was not added.
     pub fn remove(&self, socket: BorrowedSocket<'_>) -> Result<(), Error> {
         let mut sockets = self.sockets();
-        let missing = || Error::new("removing from WSAPoll", "a socket", io::ErrorKind::NotFound);
+        let missing = || Error::new("removing from poll", "a socket", io::ErrorKind::NotFound);
         let index = sockets.index(socket).ok_or_else(missing)?;
         sockets.remove(index);
         Ok(())
@@ -83,7 +83,7 @@ impl Epoll {
     /// Waits until sockets are ready, at most `timeout_ns`, and adds their numbers to `ready`, 64 at the most.
     ///
     /// # Errors
-    /// WSAPoll fails.
+    /// The system refuses the wait.
     pub fn wait(&mut self, timeout_ns: u64, ready: &mut Vec<usize>) -> Result<(), Error> {
         let sockets = self.0.get_mut().unwrap_or_else(PoisonError::into_inner);
         poll(&mut sockets.entries, timeout_ns)?;
@@ -111,7 +111,8 @@ impl Epoll {
 
 impl Sockets {
     fn index(&self, socket: BorrowedSocket<'_>) -> Option<usize> {
-        self.entries.iter().position(|entry| entry.fd == raw(socket))
+        let wanted = poll_entry(socket, 0).fd;
+        self.entries.iter().position(|entry| entry.fd == wanted)
     }
 
     fn remove(&mut self, index: usize) {
@@ -124,9 +125,9 @@ impl Sockets {
 mod tests {
     use super::*;
     use crate::clock;
+    use crate::handle::AsSocket as _;
     use crate::socket::wait_readable;
     use std::net::UdpSocket;
-    use std::os::windows::io::AsSocket as _;
 
     fn ready(epoll: &mut Epoll) -> Vec<usize> {
         let mut ready = Vec::new();

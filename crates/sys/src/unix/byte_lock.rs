@@ -1,10 +1,10 @@
 //! Locks on single bytes of a file that the kernel drops when their holder ends, however it ends (fcntl_locking(2)).
 
 use crate::Error;
-use nix::errno::Errno;
-use nix::fcntl::{FcntlArg, fcntl};
 use std::fs::{File, OpenOptions};
 use std::io;
+#[cfg(not(target_os = "freebsd"))]
+use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
@@ -26,7 +26,7 @@ impl Drop for ByteLock {
     /// and would hold the lock until then.
     fn drop(&mut self) {
         // If that fails, closing the last copy of the descriptor drops the lock.
-        let _ = fcntl(&self.file, FcntlArg::F_OFD_SETLK(&self.unlock));
+        let _ = set(&self.file, &self.unlock);
     }
 }
 
@@ -52,9 +52,9 @@ impl ByteLock {
     fn of(path: &Path, options: &mut OpenOptions, byte: u64) -> Result<Option<Self>, Error> {
         let file = open_regular(path, options)?;
         let lock = exclusive(path, byte)?;
-        match fcntl(&file, FcntlArg::F_OFD_SETLK(&lock)) {
-            Ok(_) => Ok(Some(Self { file, unlock: libc::flock { l_type: libc::F_UNLCK as libc::c_short, ..lock } })),
-            Err(Errno::EAGAIN | Errno::EACCES) => Ok(None),
+        match set(&file, &lock) {
+            Ok(()) => Ok(Some(Self { file, unlock: libc::flock { l_type: libc::F_UNLCK as libc::c_short, ..lock } })),
+            Err(error) if matches!(error.raw_os_error(), Some(libc::EAGAIN | libc::EACCES)) => Ok(None),
             Err(error) => Err(Error::new("fcntl(F_OFD_SETLK)", path.display().to_string(), error)),
         }
     }
@@ -75,8 +75,7 @@ impl ByteLock {
             opened => opened?,
         };
         let mut lock = exclusive(path, byte)?;
-        fcntl(&file, FcntlArg::F_OFD_GETLK(&mut lock))
-            .map_err(|error| Error::new("fcntl(F_OFD_GETLK)", object(), error))?;
+        get(&file, &mut lock).map_err(|error| Error::new("fcntl(F_OFD_GETLK)", object(), error))?;
         // The kernel writes back what is in the way, or that nothing is.
         Ok(lock.l_type != libc::F_UNLCK as libc::c_short)
     }
@@ -109,14 +108,41 @@ fn exclusive(path: &Path, byte: u64) -> Result<libc::flock, Error> {
         let reason = io::Error::new(io::ErrorKind::InvalidInput, format!("no file has a byte {byte}"));
         Error::new("lock a byte", path.display().to_string(), reason)
     })?;
-    Ok(libc::flock {
-        l_type: libc::F_WRLCK as libc::c_short,
-        l_whence: libc::SEEK_SET as libc::c_short,
-        l_start: start,
-        l_len: 1,
-        // Locks of a description demand it.
-        l_pid: 0,
-    })
+    // SAFETY: `flock` is made of integers, for which all zeroes is a value. Locks of a description demand a process number of zero.
+    let mut lock: libc::flock = unsafe { std::mem::zeroed() };
+    lock.l_type = libc::F_WRLCK as libc::c_short;
+    lock.l_whence = libc::SEEK_SET as libc::c_short;
+    lock.l_start = start;
+    lock.l_len = 1;
+    Ok(lock)
+}
+
+/// Takes or drops the lock that `request` describes.
+#[cfg(not(target_os = "freebsd"))]
+fn set(file: &File, request: &libc::flock) -> io::Result<()> {
+    // SAFETY: the kernel reads one live structure; the descriptor is borrowed for the call.
+    let result = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_OFD_SETLK, std::ptr::from_ref(request)) };
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// Replaces `request` by the lock that is in its way, or by F_UNLCK if none is.
+#[cfg(not(target_os = "freebsd"))]
+fn get(file: &File, request: &mut libc::flock) -> io::Result<()> {
+    // SAFETY: the kernel reads and writes one live structure; the descriptor is borrowed for the call.
+    let result = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_OFD_GETLK, std::ptr::from_mut(request)) };
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// Fails: FreeBSD has locks of processes, which any close of the file drops, and locks of whole files.
+#[cfg(target_os = "freebsd")]
+fn set(_: &File, _: &libc::flock) -> io::Result<()> {
+    Err(io::Error::from_raw_os_error(libc::EOPNOTSUPP))
+}
+
+/// Fails, as [`set`] does.
+#[cfg(target_os = "freebsd")]
+fn get(_: &File, _: &mut libc::flock) -> io::Result<()> {
+    Err(io::Error::from_raw_os_error(libc::EOPNOTSUPP))
 }
 
 #[cfg(test)]
@@ -206,7 +232,7 @@ mod tests {
     /// Another process that holds byte 5 of the file at `path`: this test binary again, told so by [`HOLDER`].
     fn holder(path: &Path) -> Child {
         let mut child = Command::new(std::env::current_exe().expect("this program"))
-            .args(["--exact", "linux::byte_lock::tests::the_lock_of_a_killed_process_is_gone", "--nocapture"])
+            .args(["--exact", "unix::byte_lock::tests::the_lock_of_a_killed_process_is_gone", "--nocapture"])
             .env(HOLDER, path)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

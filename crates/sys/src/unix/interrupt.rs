@@ -46,8 +46,25 @@ async fn received(signal: &mut Option<Signal>) {
 
 /// Returns whether the program was started with this signal ignored, as nohup(1) does.
 fn is_ignored(kind: SignalKind) -> bool {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
-    mask >> (kind.as_raw_value() - 1) & 1 == 1
+    // SAFETY: `sigaction` is made of integers and of a pointer to a function that may be null, for which all zeroes is a value.
+    let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+    // SAFETY: with a null pointer for the new action the call only writes the present one, to a live structure.
+    let result = unsafe { libc::sigaction(kind.as_raw_value(), std::ptr::null(), &raw mut action) };
+    result == 0 && action.sa_sigaction == libc::SIG_IGN
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn signal_is_ignored_only_while_its_action_says_so() {
+        let signal = SignalKind::from_raw(libc::SIGTTOU);
+        // SAFETY: the action is one of the system's own, and no other test uses the signal.
+        unsafe { libc::signal(libc::SIGTTOU, libc::SIG_IGN) };
+        assert!(is_ignored(signal));
+        // SAFETY: as above.
+        unsafe { libc::signal(libc::SIGTTOU, libc::SIG_DFL) };
+        assert!(!is_ignored(signal));
+    }
 }

@@ -1,4 +1,4 @@
-//! Windows.
+//! Systems other than Linux, by what `linerate_sys` offers on all of them.
 //!
 //! Queueing disciplines, input queues, stall times, quotas and disks are not known here; [`crate::capabilities`] says so.
 
