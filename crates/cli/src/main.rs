@@ -42,6 +42,7 @@ mod tui;
 use commands::command_line::CommandLine;
 use commands::help;
 use exit::Failure;
+use std::path::Path;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -51,11 +52,15 @@ fn main() -> ExitCode {
         Ok(arguments) => arguments,
         Err(error) => return exit::usage(&error),
     };
-    ExitCode::from(if arguments.is_service() { as_service(arguments) } else { exit::code(commands::run(arguments)) })
+    let code = match arguments.service_folder().map(Path::to_owned) {
+        Some(folder) => as_service(&folder, arguments),
+        None => exit::code(commands::run(arguments)),
+    };
+    ExitCode::from(code)
 }
 
-/// Runs the command as a service of the operating system.
-fn as_service(arguments: CommandLine) -> u8 {
-    let ran = linerate_sys::service::run(|| exit::code(commands::run(arguments)));
+/// Runs the command as a service of the operating system, with files in `folder`.
+fn as_service(folder: &Path, arguments: CommandLine) -> u8 {
+    let ran = linerate_sys::service::run(folder, || exit::code(commands::run(arguments)));
     ran.map_or_else(|error| exit::code(Err(Failure::measure(error))), |()| 0)
 }

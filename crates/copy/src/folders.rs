@@ -1,7 +1,7 @@
 //! Folders by their open handles, name by name and never through a symbolic link: no path is too long, and nothing
 //! leads out of the root.
 
-use crate::storage::split;
+use crate::tree_path::split;
 use linerate_sys::folder::Folder;
 use std::io;
 

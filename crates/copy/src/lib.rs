@@ -40,6 +40,7 @@ mod stage;
 mod stage_meter;
 mod storage;
 mod tree;
+mod tree_path;
 mod ways;
 
 pub use allowed_folders::AllowedFolders;

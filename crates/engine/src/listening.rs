@@ -9,7 +9,7 @@ use crate::socket::{SocketSpec, check_receive_buffer, set_options, socket};
 use crate::zone::own_with_zone;
 use linerate_model::{SocketOptions, Transport};
 use linerate_sys::handle::{AsSocket as _, BorrowedSocket};
-use linerate_sys::socket::{SHARES_DATAGRAM_PORTS, accept};
+use linerate_sys::socket::{SHARES_DATAGRAM_PORTS, accept, reuse_closed_port};
 use linerate_sys::udp::ignore_unreachable;
 use socket2::{Domain, SockAddr, SockRef, Socket, Type};
 use std::fmt;
@@ -28,7 +28,7 @@ pub fn listen(address: SocketAddr) -> io::Result<TcpListener> {
         socket.set_only_v6(false)?;
     }
     // As in the standard library: a port stays usable after its last connections have closed.
-    socket.set_reuse_address(true)?;
+    reuse_closed_port(socket.as_socket())?;
     socket.bind(&SockAddr::from(address))?;
     socket.listen(BACKLOG)?;
     Ok(socket.into())
@@ -364,7 +364,7 @@ impl DataPorts {
         static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
         let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
         if is_tcp {
-            socket.set_reuse_address(true).map_err(failed("setsockopt(SO_REUSEADDR)"))?;
+            reuse_closed_port(socket.as_socket()).map_err(failed("setsockopt(SO_REUSEADDR)"))?;
         }
         for port in first..=last {
             local.set_port(port);

@@ -30,6 +30,8 @@ mod linux;
 #[cfg(any(windows, target_os = "macos"))]
 mod milliseconds;
 mod nfs_ids;
+#[cfg(not(target_os = "linux"))]
+mod path_mtu;
 mod process_time;
 #[cfg(any(test, not(target_os = "linux")))]
 pub mod protocol_counts;
@@ -53,3 +55,6 @@ pub use linux::*;
 pub use unix::*;
 #[cfg(windows)]
 pub use windows::*;
+
+/// Whether the authors have run the program on this system, or for Windows under Wine.
+pub const IS_TESTED: bool = cfg!(any(target_os = "linux", windows));

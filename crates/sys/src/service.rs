@@ -4,7 +4,7 @@
 use crate::Error;
 use std::ffi::OsString;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Returns `None`: there is no such folder.
 pub fn folder() -> Option<PathBuf> {
@@ -31,7 +31,7 @@ pub fn remove() -> Result<(), Error> {
 ///
 /// # Errors
 /// Always, with `Unsupported`.
-pub fn run(_body: impl FnOnce() -> u8 + Send + 'static) -> Result<(), Error> {
+pub fn run(_folder: &Path, _body: impl FnOnce() -> u8 + Send + 'static) -> Result<(), Error> {
     Err(unsupported())
 }
 

@@ -10,6 +10,7 @@ use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Parser, Subcommand};
 use linerate_model::IpVersion;
 use linerate_report::Language;
+use std::path::Path;
 
 const STYLES: Styles =
     Styles::styled().header(AnsiColor::Green.on_default().bold()).literal(AnsiColor::Cyan.on_default().bold());
@@ -33,6 +34,13 @@ Set up:        hosts (saved by name)  probe  limits  completions  man
   linerate --help-all         all commands in a line each, more examples
       --lang <LANG>           language of results: en or ja
   -V, --version               version";
+
+/// Version, and a note where nobody has run the program yet.
+const VERSION: &str = if linerate_sys::IS_TESTED {
+    env!("CARGO_PKG_VERSION")
+} else {
+    concat!(env!("CARGO_PKG_VERSION"), " (built for this system, never run on it by the authors)")
+};
 
 /// Examples for `--help-all`, before the list of commands.
 pub(crate) const EXAMPLES: &str = "\
@@ -64,7 +72,7 @@ operator, 141 stopped because the reader of --json-stream left.";
 
 /// Measures what a network path or device carries, layer by layer, and names the part that limits it.
 #[derive(Debug, Parser)]
-#[command(name = "linerate", version, styles = STYLES, after_help = SCREEN, arg_required_else_help = true)]
+#[command(name = "linerate", version = VERSION, styles = STYLES, after_help = SCREEN, arg_required_else_help = true)]
 pub(crate) struct CommandLine {
     /// Language of results and reports: en or ja. CSV and JSON do not depend on it [default: from LC_ALL, LC_MESSAGES
     /// or LANG]
@@ -77,9 +85,12 @@ pub(crate) struct CommandLine {
 }
 
 impl CommandLine {
-    /// Returns whether the operating system has started this program as a service.
-    pub(crate) fn is_service(&self) -> bool {
-        matches!(&self.command, Command::Serve(arguments) if arguments.is_service())
+    /// Returns the folder of the service that this process is. `None` if the operating system did not start it as one.
+    pub(crate) fn service_folder(&self) -> Option<&Path> {
+        match &self.command {
+            Command::Serve(arguments) => arguments.service_folder(),
+            _ => None,
+        }
     }
 }
 

@@ -406,9 +406,9 @@ pub(crate) async fn run(mut arguments: Arguments, mut cancel: watch::Receiver<bo
 }
 
 impl Arguments {
-    /// Returns whether the operating system has started this program as a service.
-    pub(crate) fn is_service(&self) -> bool {
-        self.service.is_service()
+    /// Returns the folder of the service that this process is. `None` if the operating system did not start it as one.
+    pub(crate) fn service_folder(&self) -> Option<&Path> {
+        self.service.folder()
     }
 
     /// What the agent keeps besides what its limits and folders need.
@@ -571,6 +571,9 @@ fn listen_and_keep(address: SocketAddr) -> std::io::Result<(TcpListener, Option<
 
 fn cannot_listen(address: SocketAddr, error: &std::io::Error) -> Failure {
     let remedy = match error.kind() {
+        ErrorKind::AddrInUse | ErrorKind::PermissionDenied if address.port() >= 1024 => {
+            "another program, perhaps another agent, has that port: stop it or choose another port"
+        }
         ErrorKind::AddrInUse => "another program, perhaps another agent, has that port: stop it or choose another port",
         ErrorKind::AddrNotAvailable => "no interface of this machine has that address: `ip address` lists them",
         ErrorKind::PermissionDenied => "ports below 1024 need privilege: choose a higher one",

@@ -100,11 +100,11 @@ fn agents_are_paired_and_saved() {
     let added = lab.linux(&["hosts", "add", "win", &url]);
     assert_eq!(added.code, Some(0), "{}", added.err);
     let line = "stream win --time 300ms --warmup 0s --repeats 1";
-    lab.linux(&words(line)).prints(0, &["Sent"]);
+    lab.linux(&words(line)).prints(0, &["payload at the receiver"]);
     // The Windows host saves hosts in a file of its own.
     let added = lab.windows(&["hosts", "add", "lin", &lab.url("a")]);
     assert_eq!(added.code, Some(0), "{}", added.err);
-    lab.windows(&words("stream lin --time 300ms --warmup 0s --repeats 1")).prints(0, &["Sent"]);
+    lab.windows(&words("stream lin --time 300ms --warmup 0s --repeats 1")).prints(0, &["payload at the receiver"]);
     lab.windows(&["hosts"]).prints(0, &["lin"]);
 }
 
@@ -124,16 +124,16 @@ fn records_are_read_on_the_other_system() {
     let ran = lab.windows(&words(&line));
     assert_eq!(ran.code, Some(0), "{}", ran.err);
     lab.windows(&["results"]).prints(0, &["stream"]);
-    lab.windows(&["report"]).prints(0, &["Sent"]);
+    lab.windows(&["report"]).prints(0, &["payload at the receiver"]);
     let record = lab.drive().join("record.json");
     let shown = lab.linux(&["report", record.to_str().expect("UTF-8")]);
-    shown.prints(0, &["Sent"]);
+    shown.prints(0, &["payload at the receiver"]);
     // A Linux record on Windows.
     let file = lab.place().path("linux.json");
     let line = format!("stream {} --time 300ms --warmup 0s --repeats 2 --out {}", lab.url("b"), file.display());
     assert_eq!(lab.linux(&words(&line)).code, Some(0));
     fs::copy(&file, lab.drive().join("linux.json")).expect("copied");
-    lab.windows(&["report", "C:\\linux.json"]).prints(0, &["Sent"]);
+    lab.windows(&["report", "C:\\linux.json"]).prints(0, &["payload at the receiver"]);
     lab.windows(&["explain", "C:\\linux.json"]).prints(0, &["Weighed"]);
 }
 
@@ -144,7 +144,7 @@ fn the_service_is_installed_runs_and_is_removed() {
     assert_eq!(installed.code, Some(0), "{}", installed.err);
     let url = installed.out.trim();
     let line = format!("stream {url} --time 300ms --warmup 0s --repeats 1");
-    lab.linux(&words(&line)).prints(0, &["Sent"]);
+    lab.linux(&words(&line)).prints(0, &["payload at the receiver"]);
     lab.windows(&["serve", "--install-service"]).says(3, &["linerate-agent"]);
     lab.windows(&["serve", "--remove-service"]).says(0, &["removed"]);
     assert_eq!(lab.linux(&words(&line)).code, Some(3), "nobody serves any more");

@@ -10,11 +10,14 @@ use std::process::{Child, Command, Stdio};
 
 /// Port of the agents of the Windows host: that of the lab's own agent is taken.
 const PORT: &str = "[::]:4750";
+/// Port of the Linux agents.
+const LINUX_PORT: &str = "[::]:4747";
 
-/// The lab. Host b has a Linux agent too.
+/// The lab. Both hosts have Linux agents, which are reached over the links of the lab.
 pub(crate) struct MixedLab {
-    // Dropped first: the programs leave the namespace before it is removed.
+    // Dropped first: the programs leave the namespaces before these are removed.
     windows: WindowsHost,
+    agents: Vec<(Running, String)>,
     lab: Lab,
     place: TestFolder,
 }
@@ -30,12 +33,18 @@ impl MixedLab {
         let options = LabOptions { program, keep: false, folders: Vec::new() };
         let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
         let lab = runtime.block_on(Lab::up(&bench, &options)).expect("a lab");
-        Self { windows: WindowsHost::create(), lab, place: TestFolder::new() }
+        let mut mixed = Self { windows: WindowsHost::create(), agents: Vec::new(), lab, place: TestFolder::new() };
+        for host in ["a", "b"] {
+            let command = mixed.place.command(&["serve", "--ephemeral", "--listen", LINUX_PORT, "--name", host]);
+            let agent = started(Running::of(mixed.start(host, command)));
+            mixed.agents.push(agent);
+        }
+        mixed
     }
 
     /// Returns the agent URL of the Linux agent of a host.
     pub(crate) fn url(&self, host: &str) -> String {
-        self.lab.hosts()[&HostName::from(host)].to_string()
+        self.agents[usize::from(host == "b")].1.clone()
     }
 
     /// Returns the folder of the Windows host's drive C.
@@ -80,14 +89,18 @@ impl MixedLab {
 
     /// Starts an agent on the Windows host. Returns it and its agent URL.
     pub(crate) fn serve(&self, arguments: &[&str]) -> (Running, String) {
-        let mut agent = self.start_windows(&[&["serve", "--listen", PORT], arguments].concat());
-        let url = agent.line().trim_end().to_owned();
-        if !url.starts_with("linerate://") {
-            agent.kill();
-            panic!("an agent URL, not `{url}`: {}", agent.end().err);
-        }
-        (agent, url)
+        started(self.start_windows(&[&["serve", "--listen", PORT], arguments].concat()))
     }
+}
+
+/// Returns an agent and its agent URL.
+fn started(mut agent: Running) -> (Running, String) {
+    let url = agent.line().trim_end().to_owned();
+    if !url.starts_with("linerate://") {
+        let ran = agent.end();
+        panic!("an agent URL, not `{url}`: {:?} {} {}", ran.code, ran.out, ran.err);
+    }
+    (agent, url)
 }
 
 fn succeeded(ran: &Ran) -> Value {

@@ -83,7 +83,7 @@ impl Root {
     pub(crate) fn sweep(&self, control: &Control) -> io::Result<()> {
         let mut storage = self.storage.another();
         for entry in Walk::new(&*self.storage)?.take_while(|_| !control.is_stopped()).flatten() {
-            let name = crate::storage::split(&entry.path).1;
+            let name = crate::tree_path::split(&entry.path).1;
             if matches!(entry.kind, Kind::File { .. } | Kind::Link { .. }) && is_temporary(name) {
                 // One that cannot be removed keeps its temporary name, by which the next one knows it.
                 let _ = storage.remove(&entry.path);

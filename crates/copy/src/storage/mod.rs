@@ -171,11 +171,3 @@ pub(crate) fn connect_agent(
     let stopped = Box::new(move || control.is_stopped());
     Ok((Box::new(NfsFolder::of_agent(server, key, stopped)?), server.to_string().into()))
 }
-
-/// The folder that `path` is in, and its last name.
-pub(crate) fn split(path: &[u8]) -> (&[u8], &[u8]) {
-    match path.iter().rposition(|byte| *byte == b'/') {
-        Some(cut) => (&path[..cut], &path[cut + 1..]),
-        None => (&[], path),
-    }
-}

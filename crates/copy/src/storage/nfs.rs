@@ -1,6 +1,7 @@
 //! A folder of an NFS server, by linerate's own client.
 
-use super::{About, Draft, Found, Listing, OpenFile, Storage, What, split};
+use super::{About, Draft, Found, Listing, OpenFile, Storage, What};
+use crate::tree_path::split;
 use linerate_nfs::{NfsAttributes, NfsDraft, NfsFolder, NfsFound, NfsKind, NfsReading};
 use std::io;
 

@@ -3,9 +3,10 @@
 //! Permissions and symbolic links are not to be had there: what is read gets the usual permissions, and a link is not
 //! written.
 
-use super::{About, Draft, Found, Listing, OpenFile, Storage, What, split};
+use super::{About, Draft, Found, Listing, OpenFile, Storage, What};
 use crate::CopyError;
 use crate::connection::{CONNECT, set_up};
+use crate::tree_path::split;
 use linerate_model::{Password, SmbServer, SmbVersion};
 use linerate_smb::{FileInfo, Kind, Login, Reader, Session, TIME_STEP, Terms, Version, Writer};
 use std::io;

@@ -204,7 +204,7 @@ impl Server {
         let socket = Socket::new(Domain::for_address(address), kind, Some(protocol)).map_err(listening())?;
         if transport == Transport::Tcp {
             // A port whose last connections have only just closed can be taken again.
-            socket.set_reuse_address(true).map_err(listening())?;
+            socket::reuse_closed_port(socket.as_socket()).map_err(listening())?;
         }
         let remedy = "choose another, or 0 for one that is free";
         socket.bind(&SockAddr::from(address)).map_err(SocketError::listening(address, transport, remedy))?;

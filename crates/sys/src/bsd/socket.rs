@@ -1,11 +1,11 @@
 //! Socket options that the standard library and socket2 lack, and waits for sockets.
 
-use crate::Error;
 #[cfg(target_os = "macos")]
 use crate::netlink::Route;
 pub(crate) use crate::socket_option::write_option;
-pub use crate::socket_option::{is_timeout, set_traffic_class, share_port};
+pub use crate::socket_option::{is_timeout, reuse_closed_port, set_traffic_class, share_port};
 pub use crate::wait::{wait_for_each, wait_readable, wait_ready, wait_ready_each, wait_writable};
+use crate::{Error, path_mtu};
 use socket2::SockRef;
 use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -74,12 +74,12 @@ pub fn share_multicast_port(socket: BorrowedFd<'_>, _v6: bool) -> io::Result<()>
     socket.set_reuse_port(true)
 }
 
-/// Fails: the system does not report the path MTU of a connected socket.
+/// Returns the MTU of the interface by which a connected socket sends, in bytes: the system does not report that of the path.
 ///
 /// # Errors
-/// Always, with `Unsupported`.
-pub fn path_mtu(_: BorrowedFd<'_>, _: bool) -> Result<u32, Error> {
-    Err(Error::new("reading the path MTU", "a socket", io::ErrorKind::Unsupported))
+/// The socket is not connected, or there is no route to its peer.
+pub fn path_mtu(socket: BorrowedFd<'_>, _v6: bool) -> Result<u32, Error> {
+    path_mtu::of_interface(socket)
 }
 
 /// Lets IP cut packets above the MTU into fragments instead of refusing them.

@@ -2,7 +2,7 @@
 
 use crate::Error;
 use crate::socket_option::Plain;
-pub use crate::socket_option::{is_timeout, set_traffic_class, share_port};
+pub use crate::socket_option::{is_timeout, reuse_closed_port, set_traffic_class, share_port};
 pub(crate) use crate::socket_option::{read_option, write_option};
 pub use crate::wait::{wait_for_each, wait_readable, wait_ready, wait_ready_each, wait_writable};
 use socket2::SockRef;

@@ -20,6 +20,14 @@ pub fn set_traffic_class(socket: BorrowedFd<'_>, v6: bool, class: u8) -> io::Res
     if v6 { socket.set_tclass_v6(class.into()) } else { socket.set_tos_v4(class.into()) }
 }
 
+/// Lets a listener be bound to a port at which nobody listens any more, whatever connections of the last listener remain (SO_REUSEADDR).
+///
+/// # Errors
+/// The kernel refuses the option.
+pub fn reuse_closed_port(socket: BorrowedFd<'_>) -> io::Result<()> {
+    SockRef::from(&socket).set_reuse_address(true)
+}
+
 /// Lets `socket` share its port with others of this user that request it too (SO_REUSEPORT).
 ///
 /// # Errors

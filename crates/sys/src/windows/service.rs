@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use std::fs::OpenOptions;
 use std::io;
 use std::os::windows::io::IntoRawHandle as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -42,7 +42,8 @@ static BODY: Mutex<Option<Box<dyn FnOnce() -> u8 + Send>>> = Mutex::new(None);
 /// Request of the system to stop the service.
 static STOP: Notify = Notify::const_new();
 
-/// Returns the folder of the service's files. `None` if the system names no folder for programs' data.
+/// Returns the folder for the files of the service. `None` if the system names no folder for programs' data. The service gets it as an argument,
+/// because it may have other variables.
 pub fn folder() -> Option<PathBuf> {
     Some(PathBuf::from(env::var_os("ProgramData")?).join(NAME))
 }
@@ -103,13 +104,15 @@ pub fn remove() -> Result<(), Error> {
     service.delete().map_err(|error| failed("DeleteService", error))
 }
 
-/// Runs `body` as the service, with its standard output and standard error in the log of [`folder`]. Requests to stop come by
+/// Runs `body` as the service, with its standard output and standard error in the log of `folder`. Requests to stop come by
 /// [`crate::interrupt::StopRequests`]. The body returns an exit code.
 ///
 /// # Errors
 /// The system did not start this process as a service.
-pub fn run(body: impl FnOnce() -> u8 + Send + 'static) -> Result<(), Error> {
-    *BODY.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(body));
+pub fn run(folder: &Path, body: impl FnOnce() -> u8 + Send + 'static) -> Result<(), Error> {
+    let folder = folder.to_owned();
+    let logged = move || if log(&folder).is_ok() { body() } else { 1 };
+    *BODY.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(logged));
     service_dispatcher::start(NAME, service_main).map_err(|error| failed("StartServiceCtrlDispatcher", error))
 }
 
@@ -132,20 +135,14 @@ fn serve(_arguments: Vec<OsString>) {
     };
     let Ok(status) = service_control_handler::register(NAME, handler) else { return };
     let body = BODY.lock().unwrap_or_else(PoisonError::into_inner).take();
-    let code = match (body, log()) {
-        (Some(body), Ok(())) => {
-            report(status, ServiceState::Running, 0);
-            body()
-        }
-        _ => 1,
-    };
+    report(status, ServiceState::Running, 0);
+    let code = body.map_or(1, |body| body());
     report(status, ServiceState::Stopped, code);
 }
 
-/// Redirects the standard output and standard error of this process to the log.
-fn log() -> io::Result<()> {
-    let folder = folder().ok_or(io::ErrorKind::NotFound)?;
-    private::make_folder(&folder).map_err(io::Error::other)?;
+/// Redirects the standard output and standard error of this process to the log in `folder`.
+fn log(folder: &Path) -> io::Result<()> {
+    private::make_folder(folder).map_err(io::Error::other)?;
     for stream in [STD_OUTPUT_HANDLE, STD_ERROR_HANDLE] {
         let file = OpenOptions::new().create(true).append(true).open(folder.join(LOG))?;
         // SAFETY: the handle is open, and stays open until this process ends.

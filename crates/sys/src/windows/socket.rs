@@ -1,15 +1,15 @@
 //! Socket options that the standard library and socket2 lack, and waits for sockets.
 
-use crate::Error;
 use crate::netlink::Route;
 pub use crate::wait::{wait_for_each, wait_readable, wait_ready, wait_ready_each, wait_writable};
+use crate::{Error, path_mtu};
 use std::io;
 use std::mem;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::windows::io::{AsRawSocket as _, BorrowedSocket};
 use windows_sys::Win32::Networking::WinSock::{
     IP_MTU, IP_MTU_DISCOVER, IP_PMTUDISC_DONT, IP_UNICAST_IF, IPPROTO_IP, IPPROTO_IPV6, IPV6_MTU, IPV6_MTU_DISCOVER,
-    IPV6_UNICAST_IF, SO_RCVBUF, SO_SNDBUF, SOCKET, SOL_SOCKET, getsockopt, setsockopt,
+    IPV6_UNICAST_IF, SO_EXCLUSIVEADDRUSE, SO_RCVBUF, SO_SNDBUF, SOCKET, SOL_SOCKET, getsockopt, setsockopt,
 };
 
 /// Error numbers that senders distinguish and `io::ErrorKind` does not name. A connection that is being opened has the number
@@ -81,6 +81,16 @@ pub fn accept(listener: &TcpListener) -> io::Result<(TcpStream, SocketAddr)> {
     Ok((stream, peer))
 }
 
+/// Keeps other programs from the port of a listener that is to be bound (SO_EXCLUSIVEADDRUSE). A port is free as soon as nobody listens there,
+/// whatever connections of the last listener remain.
+///
+/// # Errors
+/// The system refuses the option.
+pub fn reuse_closed_port(socket: BorrowedSocket<'_>) -> io::Result<()> {
+    let call = "setsockopt(SO_EXCLUSIVEADDRUSE)";
+    write_option(socket, SOL_SOCKET, SO_EXCLUSIVEADDRUSE, &1u32, call).map_err(|error| error.source)
+}
+
 /// Fails on Windows: see [`SHARES_DATAGRAM_PORTS`].
 ///
 /// # Errors
@@ -97,15 +107,20 @@ pub fn share_multicast_port(socket: BorrowedSocket<'_>, _v6: bool) -> io::Result
     socket2::SockRef::from(&socket).set_reuse_address(true)
 }
 
-/// The path MTU of a connected socket in bytes, as far as the system has learnt it (IP_MTU, IPV6_MTU; Windows 10 1809).
+/// The path MTU of a connected socket in bytes, as far as the system has learnt it (IP_MTU, IPV6_MTU; Windows 10 1809). A system without the
+/// option (Wine 8.0) has that of the interface.
 ///
 /// # Errors
-/// The socket is not connected, or the system lacks the option.
+/// The socket is not connected, or there is no route to its peer.
 pub fn path_mtu(socket: BorrowedSocket<'_>, v6: bool) -> Result<u32, Error> {
-    if v6 {
+    let learnt = if v6 {
         read_option(socket, IPPROTO_IPV6, IPV6_MTU, "getsockopt(IPV6_MTU)")
     } else {
         read_option(socket, IPPROTO_IP, IP_MTU, "getsockopt(IP_MTU)")
+    };
+    match learnt {
+        Err(error) if error.source.raw_os_error() == Some(ENOPROTOOPT) => path_mtu::of_interface(socket),
+        learnt => learnt,
     }
 }
 

@@ -7,7 +7,7 @@ use linerate_report::said;
 use linerate_sys::{Error, service};
 use std::ffi::OsString;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// Argument with which the system starts the program as a service.
@@ -29,20 +29,20 @@ pub(super) struct ServiceOptions {
     #[arg(long, hide_short_help = true, exclusive = true)]
     remove_service: bool,
 
-    /// Run as a service, started by the system
-    #[arg(long, hide = true)]
-    as_service: bool,
+    /// Run as a service, started by the system, with files in this folder
+    #[arg(long, value_name = "DIR", hide = true)]
+    as_service: Option<PathBuf>,
 }
 
 impl ServiceOptions {
-    /// Returns whether the system has started this program as a service.
-    pub(super) fn is_service(&self) -> bool {
-        self.as_service
+    /// Returns the folder of the service that this process is. `None` if it is none.
+    pub(super) fn folder(&self) -> Option<&Path> {
+        self.as_service.as_deref()
     }
 
     /// Returns the folder of the service's identity. `None` if this process is no service.
     pub(super) fn identity(&self) -> Option<PathBuf> {
-        if self.as_service { Some(service::folder()?.join("identity")) } else { None }
+        Some(self.as_service.as_ref()?.join("identity"))
     }
 
     /// Installs or removes the service if that was requested. Returns whether it was.
@@ -59,10 +59,9 @@ impl ServiceOptions {
 
 /// Installs the service with the arguments of this command.
 fn install() -> Result<(), Failure> {
-    let arguments = std::env::args_os()
-        .skip(1)
-        .map(|word| if word == "--install-service" { OsString::from(AS_SERVICE) } else { word });
-    let arguments: Vec<OsString> = arguments.collect();
+    let own = std::env::args_os().skip(1).filter(|word| word != "--install-service");
+    let folder = service::folder().unwrap_or_default();
+    let arguments: Vec<OsString> = own.chain([OsString::from(AS_SERVICE), folder.clone().into()]).collect();
     let printed_before = log().len();
     service::install(&arguments).map_err(explained)?;
     let begun = Instant::now();
@@ -82,7 +81,6 @@ fn install() -> Result<(), Failure> {
         }
         std::thread::sleep(Duration::from_millis(100));
     }
-    let folder = service::folder().unwrap_or_default();
     Err(Failure::measure(format!(
         "the service was installed, but printed no agent URL within {} s; {} has its messages, and --remove-service removes it",
         START_TIMEOUT.as_secs(),
