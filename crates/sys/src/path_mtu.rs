@@ -6,16 +6,17 @@ use crate::netlink::Route;
 use socket2::SockRef;
 use std::io;
 
-/// Returns the MTU of the interface by which a connected socket sends, in bytes.
+/// Returns the MTU of the interface with a connected socket's own address, in bytes.
 ///
 /// # Errors
-/// The socket is not connected, or there is no route to its peer.
+/// The socket is not connected.
 pub(crate) fn of_interface(socket: BorrowedSocket<'_>) -> Result<u32, Error> {
     let failed = |source| Error::new("looking for the MTU", "a socket", source);
-    let peer = SockRef::from(&socket).peer_addr().map_err(failed)?;
-    let peer = peer.as_socket().ok_or_else(|| failed(io::ErrorKind::InvalidInput.into()))?;
+    let own = SockRef::from(&socket).local_addr().map_err(failed)?;
+    let own = own.as_socket().ok_or_else(|| failed(io::ErrorKind::InvalidInput.into()))?.ip().to_canonical();
     let mut route = Route::open()?;
-    let index = route.outgoing(peer.ip())?.ok_or_else(|| failed(io::ErrorKind::NetworkUnreachable.into()))?;
+    let address = route.addresses()?.into_iter().find(|address| address.address == own);
+    let index = address.ok_or_else(|| failed(io::ErrorKind::NotConnected.into()))?.link;
     let link = route.links()?.into_iter().find(|link| link.index == index);
     link.map(|link| link.mtu).ok_or_else(|| failed(io::ErrorKind::NotFound.into()))
 }

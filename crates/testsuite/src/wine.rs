@@ -15,7 +15,7 @@ const WINE: &str = "/usr/lib/wine/wine64";
 const SERVER: &str = "/usr/lib/wine/wineserver64";
 
 /// A Windows host: a prefix of Wine with a server of its own, which opens the sockets of all its programs. It is in the network namespace of
-/// the first command that runs.
+/// [`WindowsHost::boot`].
 #[derive(Debug)]
 pub struct WindowsHost {
     prefix: TempDir,
@@ -33,8 +33,11 @@ impl WindowsHost {
         for name in ["system.reg", "user.reg", "userdef.reg", ".update-timestamp"] {
             fs::copy(from.join(name), to.join(name)).expect("a file of Wine");
         }
-        fs::create_dir_all(to.join("drive_c/users")).expect("a folder");
-        for shared in ["windows", "Program Files", "Program Files (x86)", "ProgramData"] {
+        fs::create_dir_all(to.join("drive_c")).expect("a folder");
+        let copied = Command::new("cp").arg("-a").arg(from.join("drive_c/users")).arg(to.join("drive_c")).status();
+        assert!(copied.is_ok_and(|status| status.success()), "the users' folders are copied");
+        fs::create_dir(to.join("drive_c/ProgramData")).expect("a folder");
+        for shared in ["windows", "Program Files", "Program Files (x86)"] {
             let folder = from.join("drive_c").join(shared);
             if folder.exists() {
                 symlink(folder, to.join("drive_c").join(shared)).expect("a link");
@@ -55,6 +58,18 @@ impl WindowsHost {
             command.env_remove(name);
         }
         command
+    }
+
+    /// Returns the commands that start the host's server and its services, which stay until the host is dropped. Without the first, both
+    /// would end whenever no program runs; without the second, the services would have the output of the first program.
+    pub fn boot(&self) -> [Command; 2] {
+        let mut server = Command::new(SERVER);
+        server.arg("--persistent").env("WINEPREFIX", self.prefix.path()).env("WINEDEBUG", "-all");
+        let mut commands = [server, self.command(&["--version"])];
+        for command in &mut commands {
+            command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        }
+        commands
     }
 
     /// Returns the folder of drive C.

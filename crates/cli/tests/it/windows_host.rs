@@ -34,6 +34,10 @@ impl MixedLab {
         let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
         let lab = runtime.block_on(Lab::up(&bench, &options)).expect("a lab");
         let mut mixed = Self { windows: WindowsHost::create(), agents: Vec::new(), lab, place: TestFolder::new() };
+        for command in mixed.windows.boot() {
+            let mut booting = mixed.lab.run_in(&HostName::from("b"), command).expect("it starts");
+            assert!(booting.wait().is_ok_and(|status| status.success()), "the Windows host starts");
+        }
         for host in ["a", "b"] {
             let command = mixed.place.command(&["serve", "--ephemeral", "--listen", LINUX_PORT, "--name", host]);
             let agent = started(Running::of(mixed.start(host, command)));
@@ -58,7 +62,7 @@ impl MixedLab {
     }
 
     fn start(&self, host: &str, mut command: Command) -> Child {
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
         self.lab.run_in(&HostName::from(host), command).expect("the command starts")
     }
 
@@ -75,6 +79,14 @@ impl MixedLab {
     /// Runs the program for Linux on host a.
     pub(crate) fn linux(&self, arguments: &[&str]) -> Ran {
         Running::of(self.start("a", self.place.command(arguments))).end()
+    }
+
+    /// Runs the program for Linux on host a, with `typed` on standard input.
+    pub(crate) fn linux_typing(&self, typed: &str, arguments: &[&str]) -> Ran {
+        let input = std::fs::File::open(self.place.file("typed", typed)).expect("there");
+        let mut command = self.place.command(arguments);
+        command.stdin(input);
+        Running::of(self.start("a", command)).end()
     }
 
     /// Runs the program for Linux on host a, demands success, and reads its record.

@@ -266,7 +266,7 @@ impl Supply {
     fn new(spec: &StreamTask) -> Result<Self, StreamError> {
         let bytes = spec.message_bytes.get();
         let by_file = match spec.send_by {
-            SendBy::Auto => bytes >= SENDFILE_MINIMUM,
+            SendBy::Auto => tcp::SENDS_UNCOPIED && bytes >= SENDFILE_MINIMUM,
             SendBy::Sendfile => true,
             SendBy::Write => false,
         };

@@ -77,7 +77,7 @@ pub fn share_multicast_port(socket: BorrowedFd<'_>, _v6: bool) -> io::Result<()>
 /// Returns the MTU of the interface by which a connected socket sends, in bytes: the system does not report that of the path.
 ///
 /// # Errors
-/// The socket is not connected, or there is no route to its peer.
+/// The socket is not connected.
 pub fn path_mtu(socket: BorrowedFd<'_>, _v6: bool) -> Result<u32, Error> {
     path_mtu::of_interface(socket)
 }

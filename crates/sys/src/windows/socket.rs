@@ -111,7 +111,7 @@ pub fn share_multicast_port(socket: BorrowedSocket<'_>, _v6: bool) -> io::Result
 /// option (Wine 8.0) has that of the interface.
 ///
 /// # Errors
-/// The socket is not connected, or there is no route to its peer.
+/// The socket is not connected.
 pub fn path_mtu(socket: BorrowedSocket<'_>, v6: bool) -> Result<u32, Error> {
     let learnt = if v6 {
         read_option(socket, IPPROTO_IPV6, IPV6_MTU, "getsockopt(IPV6_MTU)")
