@@ -66,7 +66,7 @@ fn counts_are_exact() {
         let expects_drops = receiver == "client";
         assert_eq!(received["socket_drops"].is_u64(), expects_drops, "Windows does not count them: {received}");
     }
-    let line = format!("stream {url} --volume 3M --direction send --repeats 1 --json");
+    let line = format!("stream {url} --bytes 3M --direction send --repeats 1 --json");
     let record = lab.measure(&words(&line));
     let flow = &record["trials"][0]["counts"][0]["flows"][0];
     assert_eq!(number(flow, "/server/received/payload_bytes"), 3e6, "{flow}");
@@ -103,7 +103,7 @@ fn agents_are_paired_and_saved() {
     let added = lab.windows(&["hosts", "add", "lin", &lab.url("a")]);
     assert_eq!(added.code, Some(0), "{}", added.err);
     lab.windows(&words("stream lin --time 300ms --warmup 0s --repeats 1")).prints(0, &["payload at the receiver"]);
-    lab.windows(&["hosts"]).prints(0, &["lin"]);
+    lab.windows(&["hosts", "list"]).prints(0, &["lin"]);
 }
 
 #[wine_test]

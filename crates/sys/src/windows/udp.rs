@@ -11,7 +11,7 @@ use std::net::UdpSocket;
 use std::os::windows::io::AsSocket as _;
 use std::ptr;
 use windows_sys::Win32::Networking::WinSock::{
-    IP_RECVTOS, IP_TOS, IPPROTO_IP, IPPROTO_IPV6, IPPROTO_UDP, IPV6_RECVTCLASS, IPV6_TCLASS, SIO_UDP_CONNRESET,
+    IP_RECVTOS, IP_TOS, IPPROTO_IP, IPPROTO_IPV6, IPPROTO_UDP, IPV6_RECVTCLASS, IPV6_TCLASS, SIO_UDP_CONNRESET, SOCKET,
     UDP_COALESCED_INFO as COALESCED_INFO, UDP_RECV_MAX_COALESCED_SIZE, UDP_SEND_MSG_SIZE, WSAECONNRESET, WSAEMSGSIZE,
     WSAIoctl, send,
 };
@@ -182,6 +182,8 @@ pub struct Incoming {
     payload: Vec<u8>,
     buffer_bytes: usize,
     taken: Vec<Taken>,
+    /// Socket of the last call, which does not block.
+    never_blocks: Option<SOCKET>,
 }
 
 /// State of a buffer.
@@ -218,22 +220,41 @@ pub struct Arrived<'a> {
 impl Incoming {
     /// Creates room for `buffers` buffers of `buffer_bytes` each.
     pub fn new(buffers: usize, buffer_bytes: usize) -> Self {
-        Self { payload: vec![0; buffers * buffer_bytes], buffer_bytes, taken: Vec::with_capacity(buffers) }
+        Self {
+            payload: vec![0; buffers * buffer_bytes],
+            buffer_bytes,
+            taken: Vec::with_capacity(buffers),
+            never_blocks: None,
+        }
     }
 
     /// Receives what is there, waiting for the first buffer as long as the socket's read timeout says; or, with `spin`, not
-    /// at all. What was received before is gone.
+    /// at all. What was received before is gone. The socket does not block afterwards, so that a batch takes no call but those that receive.
     ///
     /// # Errors
     /// `WouldBlock` or `TimedOut` if nothing came; `ConnectionRefused` if the peer has no such port.
     pub fn receive(&mut self, socket: &UdpSocket, spin: bool) -> io::Result<usize> {
+        let handle = raw(socket.as_socket());
+        if self.never_blocks != Some(handle) {
+            socket.set_nonblocking(true)?;
+            self.never_blocks = Some(handle);
+        }
+        match self.receive_now(socket) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock && !spin => {
+                let timeout = socket.read_timeout()?.map_or(u64::MAX, |timeout| timeout.as_nanos() as u64);
+                if !wait_readable(&[socket.as_socket()], timeout).map_err(|error| error.source)? {
+                    return Err(error);
+                }
+                self.receive_now(socket)
+            }
+            received => received,
+        }
+    }
+
+    /// Receives what is there.
+    fn receive_now(&mut self, socket: &UdpSocket) -> io::Result<usize> {
         self.taken.clear();
         for buffer in self.payload.chunks_exact_mut(self.buffer_bytes) {
-            if (spin || !self.taken.is_empty())
-                && let Err(error) = check_readable(socket)
-            {
-                return if self.taken.is_empty() { Err(error) } else { Ok(self.taken.len()) };
-            }
             match receive_message(socket, buffer) {
                 Ok(taken) => self.taken.push(taken),
                 Err(error) if self.taken.is_empty() => return Err(refused(error)),
