@@ -39,8 +39,7 @@ impl MixedLab {
             assert!(booting.wait().is_ok_and(|status| status.success()), "the Windows host starts");
         }
         for host in ["a", "b"] {
-            let command = mixed.place.command(&["serve", "--ephemeral", "--listen", LINUX_PORT, "--name", host]);
-            let agent = started(Running::of(mixed.start(host, command)));
+            let agent = mixed.start_linux(host, &["serve", "--ephemeral", "--listen", LINUX_PORT, "--name", host]);
             mixed.agents.push(agent);
         }
         mixed
@@ -74,6 +73,11 @@ impl MixedLab {
     /// Runs the program for Windows on host b.
     pub(crate) fn windows(&self, arguments: &[&str]) -> Ran {
         self.start_windows(arguments).end()
+    }
+
+    /// Starts a Linux agent on a host. Returns it and its agent URL.
+    pub(crate) fn start_linux(&self, host: &str, arguments: &[&str]) -> (Running, String) {
+        started(Running::of(self.start(host, self.place.command(arguments))))
     }
 
     /// Runs the program for Linux on host a.
