@@ -378,14 +378,24 @@ fn here(names: &[HostName]) -> bool {
 
 /// A folder of a host. One of this machine may be told from where the user is.
 fn on_host(path: &str, here: bool) -> Result<String, Failure> {
-    if Path::new(path).is_absolute() {
+    if Path::new(path).is_absolute() || !here && is_whole(path) {
         return Ok(path.to_owned());
     }
     if !here {
-        return Err(Failure::usage(format!("`{path}` is of another host: write its path from / on")));
+        return Err(Failure::usage(format!("`{path}` is of another host: write its path from / or its drive on")));
     }
     let path = absolute(path).map_err(Failure::usage)?;
     path.into_os_string().into_string().map_err(|path| Failure::usage(format!("{} is not UTF-8", path.display())))
+}
+
+/// Returns whether `path` is absolute on a host with any operating system: `/srv`, `C:\srv`, `\\server\share`.
+fn is_whole(path: &str) -> bool {
+    let drive = path.split_once(':').is_some_and(|(drive, rest)| {
+        drive.len() == 1
+            && drive.starts_with(|letter: char| letter.is_ascii_alphabetic())
+            && rest.starts_with(['/', '\\'])
+    });
+    drive || path.starts_with('/') || path.starts_with(r"\\")
 }
 
 /// Refuses before any host is asked what none would do.
@@ -476,6 +486,16 @@ fn judge(record: &Record) -> Result<(), Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn whole_paths_of_other_hosts_are_of_any_system() {
+        for whole in ["/srv/data", r"C:\data", "d:/data", r"\\server\share"] {
+            assert!(is_whole(whole), "{whole}");
+        }
+        for part in ["data", "C:data", r"\data", "CD:/x", "", "1:/x"] {
+            assert!(!is_whole(part), "{part}");
+        }
+    }
     use crate::choice::tests::check;
 
     #[test]
