@@ -2,6 +2,7 @@
 
 use crate::program::{close, number, words};
 use crate::windows_host::MixedLab;
+use linerate_lab::Bench;
 use linerate_testsuite::{wait_until, wine_test};
 use serde_json::Value;
 use std::fs;
@@ -257,4 +258,34 @@ fn copies_keep_or_list_ten_thousand_odd_names() {
 fn count_files(folder: &std::path::Path) -> usize {
     let entries = fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path());
     entries.map(|path| if path.is_dir() { count_files(&path) } else { 1 }).sum()
+}
+
+/// A limit that is planted is named, or the verdict is not sure. Wine reports no state of TCP, and no Windows counts the drops of a socket.
+#[wine_test]
+fn verdicts_of_planted_limits_are_never_surely_wrong() {
+    let switch = || Bench::named("switch").expect("built in");
+    let cases = [("--udp --rate 40Mbit/s", "shaper"), ("", "shaper"), ("--rate 10Mbit/s", "offered-load")];
+    let mut named = 0;
+    for (options, planted) in cases {
+        let bench = match planted {
+            "shaper" => switch().with_shaper("20Mbit/s".parse().expect("a rate")),
+            _ => switch().with_link("1Gbit/s".parse().expect("a rate")),
+        };
+        let lab = MixedLab::with(bench);
+        let (_agent, url) = lab.serve(&[]);
+        for direction in ["send", "receive"] {
+            let rest = format!("{options} --direction {direction} --time 2s --repeats 2 --json");
+            let by_agent = lab.measure(&words(&format!("stream {url} {rest}")));
+            let by_command = lab.measure_on_windows(&words(&format!("stream {} {rest}", lab.url("a"))));
+            for record in [by_agent, by_command] {
+                let verdict = &record["results"][0]["verdict"];
+                let limit = verdict["limit"].as_str().expect("a limit");
+                let is_right = limit == planted;
+                eprintln!("{planted} {options} {direction}: {limit}, {}", verdict["confidence"]);
+                named += usize::from(is_right);
+                assert!(is_right || verdict["confidence"] != "high", "{planted}, {rest}: {verdict}");
+            }
+        }
+    }
+    assert!(named >= 6, "{named} of 12 limits were named");
 }

@@ -302,6 +302,31 @@ mod tests {
         }
     }
 
+    /// A structure as Windows writes it, by the documented offsets of TCP_INFO_v1: Wine 8.0 has none.
+    #[test]
+    fn documented_structure_is_converted() {
+        let mut bytes = [0_u8; mem::size_of::<TCP_INFO_v1>()];
+        let mut set = |at: usize, value: &[u8]| bytes[at..at + value.len()].copy_from_slice(value);
+        for (at, value) in [(4, 1_000_u32), (20, 50_000), (24, 40_000), (28, 2_500), (32, 20_000), (36, 65_535)] {
+            set(at, &value.to_ne_bytes());
+        }
+        for (at, value) in [(48, 1_000_000_u64), (56, 7_000)] {
+            set(at, &value.to_ne_bytes());
+        }
+        // Retransmitted bytes, time-outs, and milliseconds limited by the receiver, the congestion window and the sender.
+        for (at, value) in [(68, 3_001_u32), (80, 2), (92, 600), (108, 300), (124, 100)] {
+            set(at, &value.to_ne_bytes());
+        }
+        assert_eq!(bytes.len(), 136);
+        // SAFETY: the bytes are those of a structure of integers and one bool, which is zero.
+        let info = convert(&unsafe { mem::transmute::<[u8; 136], TCP_INFO_v1>(bytes) });
+        assert_eq!((info.snd_mss, info.rtt, info.min_rtt), (1_000, 50_000, 40_000));
+        assert_eq!((info.unacked, info.snd_cwnd, info.snd_wnd), (3, 20, 65_535));
+        assert_eq!((info.bytes_acked, info.bytes_received), (997_500, 7_000));
+        assert_eq!((info.data_segs_out, info.total_retrans, info.total_rto), (1_004, 4, 2));
+        assert_eq!((info.busy_time, info.rwnd_limited, info.sndbuf_limited), (1_000_000, 600_000, 100_000));
+    }
+
     #[test]
     fn info_is_read_or_refused() {
         let (opener, _accepted) = pair();
