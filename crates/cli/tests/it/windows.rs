@@ -4,6 +4,7 @@ use crate::program::{close, number, words};
 use crate::windows_host::MixedLab;
 use linerate_lab::Bench;
 use linerate_testsuite::{wait_until, wine_test};
+use nix::sys::signal::Signal;
 use serde_json::Value;
 use std::fs;
 
@@ -178,6 +179,21 @@ fn a_killed_agent_ends_the_trial_and_keeps_what_was_measured() {
         assert_eq!(ran.code, Some(3), "{}", ran.err);
     });
     assert!(lab.place().trials() >= 1);
+}
+
+#[wine_test]
+fn ctrl_c_ends_an_agent_and_keeps_a_run() {
+    let lab = MixedLab::up("100Mbit/s");
+    let (agent, url) = lab.serve(&[]);
+    let run = lab.start_windows(&words(&format!("stream {} --time 1s --warmup 0s --repeats 20", lab.url("a"))));
+    wait_until("a trial is kept", || lab.windows(&["results"]).out.contains("stream").then_some(()));
+    run.signal(Signal::SIGINT);
+    run.end().says(3, &["stopping"]);
+    lab.windows(&["report"]).prints(0, &["payload at the receiver"]);
+    agent.signal(Signal::SIGINT);
+    agent.end().says(0, &["stopping"]);
+    let line = format!("stream {url} --time 300ms --repeats 1");
+    assert_eq!(lab.linux(&words(&line)).code, Some(3), "nobody serves any more");
 }
 
 #[wine_test]
