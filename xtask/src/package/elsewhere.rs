@@ -160,12 +160,12 @@ fn zip(release: &Release, folder: &Path, to: &Path) -> Result<()> {
 fn installer(release: &Release, folder: &Path, name: &str) -> Result<PathBuf> {
     let to = release.out.join(format!("{name}.msi"));
     let mut wixl = release.command("wixl");
+    // wixl takes no absolute paths of files.
     wixl.args(["--arch", "x64", "--define", &format!("Version={}", release.version)])
-        .arg("--define")
-        .arg(format!("Folder={}", folder.display()))
         .arg("--output")
         .arg(&to)
-        .arg(INSTALLER);
+        .arg(std::path::absolute(INSTALLER).context("finding the installer's source")?)
+        .current_dir(folder);
     process::run(wixl, LIMIT)?;
     Ok(to)
 }
