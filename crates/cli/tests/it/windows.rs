@@ -90,7 +90,7 @@ fn counts_are_exact() {
 fn transactions_and_rpc_run_both_ways() {
     let lab = MixedLab::up("100Mbit/s");
     let (_agent, url) = lab.serve(&[]);
-    for task in ["transact", "transact --udp", "transact --rate 500", "rpc", "rpc --tcp"] {
+    for task in ["transact", "transact --udp", "transact --rate 500", "rpc --udp --sizes 1K", "rpc --tcp --sizes 1K"] {
         let (verb, rest) = task.split_once(' ').unwrap_or((task, ""));
         let options = "--time 500ms --warmup 200ms --repeats 1 --json";
         let by_linux = lab.measure(&words(&format!("{verb} {url} {rest} {options}")));
