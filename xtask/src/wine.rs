@@ -43,6 +43,11 @@ pub(crate) struct WindowsProgram {
 /// Builds the program, and runs the tests of its crates under Wine whose names contain `filter`.
 pub(crate) fn prepare(filter: &str) -> Result<WindowsProgram> {
     add_target()?;
+    let mut clippy = cargo();
+    clippy.args(["clippy", "--quiet", "--package", "linerate", "--target", TARGET, "--", "-D", "warnings"]);
+    if !clippy.status().context("starting `cargo clippy`")?.success() {
+        bail!("the program is not in order for Windows; the compiler's message is above");
+    }
     let unit_tests = executables(cargo().args(["test", "--no-run", "--lib"]).args(packages(&TESTED)))?;
     let program = executables(cargo().args(["build", "--package", "linerate"]))?;
     let program = program.into_iter().next().context("cargo built no program")?;

@@ -24,7 +24,7 @@ enum RouterAnswers {
     ErrorQueue,
     /// Echo requests that the system sends. It reports no answers of routers to datagrams.
     Echo(EchoRequests),
-    /// None: the system reports no answers of routers.
+    /// No source: the system reports no answers of routers.
     None,
 }
 

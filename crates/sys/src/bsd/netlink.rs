@@ -22,7 +22,7 @@ impl Route {
         Ok(Self(()))
     }
 
-    /// All interfaces with their counters. Drops on the way out are those of the interface's queue.
+    /// Returns all interfaces with their counters. Drops on the way out are those of the interface's queue.
     ///
     /// # Errors
     /// The call fails.

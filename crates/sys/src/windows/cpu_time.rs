@@ -45,8 +45,8 @@ type Times = unsafe extern "system" fn(HANDLE, *mut FILETIME, *mut FILETIME, *mu
 fn times(of: HANDLE, read: Times) -> Option<ProcessTime> {
     let [mut created, mut ended, mut kernel, mut user] = [FILETIME::default(); 4];
     // SAFETY: the handle is open and of the kind that `read` takes; the times are written into live structures.
-    let told = unsafe { read(of, &raw mut created, &raw mut ended, &raw mut kernel, &raw mut user) };
-    (told != 0).then(|| ProcessTime { user: ticks(user), system: ticks(kernel) })
+    let result = unsafe { read(of, &raw mut created, &raw mut ended, &raw mut kernel, &raw mut user) };
+    (result != 0).then(|| ProcessTime { user: ticks(user), system: ticks(kernel) })
 }
 
 /// Converts a time in units of 100 ns.

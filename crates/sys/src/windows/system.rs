@@ -49,8 +49,8 @@ pub fn firewall_rule(program: &Path) -> Option<String> {
 pub fn memory_bytes() -> Result<u64, Error> {
     let mut status = MEMORYSTATUSEX { dwLength: mem::size_of::<MEMORYSTATUSEX>() as u32, ..Default::default() };
     // SAFETY: the structure is live and has its length.
-    let told = unsafe { GlobalMemoryStatusEx(&raw mut status) };
-    if told == 0 { Err(Error::last("GlobalMemoryStatusEx", "main memory")) } else { Ok(status.ullTotalPhys) }
+    let result = unsafe { GlobalMemoryStatusEx(&raw mut status) };
+    if result == 0 { Err(Error::last("GlobalMemoryStatusEx", "main memory")) } else { Ok(status.ullTotalPhys) }
 }
 
 /// Returns the name of the processor. `None` if it is not known.
