@@ -55,6 +55,8 @@ const HOUSE: &[CratePlace] = &[
     place("linerate-store", 3, Kind::World),
     place("linerate-oncrpc", 3, Kind::World),
     place("linerate-report", 4, Kind::Pure),
+    place("linerate-schedule", 4, Kind::Pure),
+    place("linerate-bus", 4, Kind::World),
     place("linerate-frames", 4, Kind::World),
     place("linerate-streams", 4, Kind::World),
     place("linerate-nfs", 4, Kind::World),
@@ -68,11 +70,12 @@ const HOUSE: &[CratePlace] = &[
     place("linerate-lab", 6, Kind::World),
     place("linerate-view", 7, Kind::World),
     place("linerate-runner", 7, Kind::World),
-    place("linerate", 8, Kind::World),
-    place("linerate-fuzz", 9, Kind::Outside),
-    place("xtask", 9, Kind::Outside),
-    place("linerate-testsuite", 9, Kind::Outside),
-    place("linerate-testsuite-macros", 9, Kind::Outside),
+    place("linerate-fleet", 8, Kind::World),
+    place("linerate", 9, Kind::World),
+    place("linerate-fuzz", 10, Kind::Outside),
+    place("xtask", 10, Kind::Outside),
+    place("linerate-testsuite", 10, Kind::Outside),
+    place("linerate-testsuite-macros", 10, Kind::Outside),
 ];
 
 /// The only crate that may use `unsafe`.
@@ -93,6 +96,7 @@ const KNOWS_SYSTEMS: &[&str] = &[
 
 /// Libraries for I/O, which pure crates must not use.
 const IO_LIBRARIES: &[&str] = &[
+    "async-nats",
     "axum",
     "axum-server",
     "ctrlc",
@@ -105,6 +109,7 @@ const IO_LIBRARIES: &[&str] = &[
     "rustix",
     "socket2",
     "tokio",
+    "tokio-postgres",
     "tokio-stream",
 ];
 

@@ -1,0 +1,2 @@
+//! The processes of a fleet: the scheduler under its lease, controllers that run trials, and the ingest of results.
+#![forbid(unsafe_code)]
