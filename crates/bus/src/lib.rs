@@ -12,6 +12,7 @@ mod jwt;
 mod keys;
 mod names;
 mod presence;
+mod streams;
 mod subjects;
 
 pub use connect::{Bus, Link};
@@ -21,6 +22,7 @@ pub use jwt::{AccountClaims, Claims, Permissions, UserClaims};
 pub use keys::{FleetKeys, NewUser};
 pub use names::{AgentName, BadName, FleetName};
 pub use presence::Presence;
+pub use streams::{Kept, Member};
 pub use subjects::Subjects;
 
 /// NATS messages, so that other crates name one version of them.

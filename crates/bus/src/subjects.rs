@@ -62,7 +62,6 @@ impl Subjects {
     /// Returns the permissions of a role: what `name` may publish and subscribe to.
     pub fn permissions(&self, role: Role, name: &str) -> Permissions {
         let fleet = &self.fleet;
-        let own = |subjects: &[&str]| subjects.iter().map(|subject| (*subject).to_owned()).collect::<Vec<_>>();
         match role {
             Role::Agent => Permissions {
                 publish: vec![format!("linerate.{fleet}.from.{name}.>")],
