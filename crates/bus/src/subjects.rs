@@ -70,20 +70,18 @@ impl Subjects {
             Role::Invited => {
                 Permissions { publish: vec![self.enrol(name)], subscribe: vec![format!("{}.>", self.enrolled(name))] }
             }
-            Role::Viewer => Permissions {
-                publish: own(&[
-                    "$JS.API.INFO",
-                    "$JS.API.STREAM.INFO.*",
-                    "$JS.API.STREAM.MSG.GET.*",
-                    "$JS.API.DIRECT.GET.>",
-                ])
-                .into_iter()
-                .chain(["presence", "state"].map(|name| format!("$JS.API.CONSUMER.CREATE.{}.>", self.stream(name))))
-                .chain(["presence", "state"].map(|name| format!("$JS.API.CONSUMER.CREATE.KV_{}.>", self.stream(name))))
-                .chain([format!("$JS.API.CONSUMER.CREATE.{}.>", self.stream("pairs"))])
-                .collect(),
-                subscribe: vec![format!("linerate.{fleet}.from.*.presence"), "_INBOX.>".to_owned()],
-            },
+            Role::Viewer => {
+                let readable = [self.stream("presence"), self.stream("pairs"), format!("KV_{}", self.stream("state"))];
+                let mut publish = vec!["$JS.API.INFO".to_owned()];
+                for stream in readable {
+                    publish.push(format!("$JS.API.STREAM.INFO.{stream}"));
+                    publish.push(format!("$JS.API.STREAM.MSG.GET.{stream}"));
+                    publish.push(format!("$JS.API.DIRECT.GET.{stream}.>"));
+                    publish.push(format!("$JS.API.CONSUMER.CREATE.{stream}.>"));
+                    publish.push(format!("$JS.API.CONSUMER.MSG.NEXT.{stream}.>"));
+                }
+                Permissions { publish, subscribe: vec!["_INBOX.>".to_owned()] }
+            }
             Role::Operator => Permissions {
                 publish: vec![
                     format!("linerate.{fleet}.agent.>"),
