@@ -8,7 +8,7 @@
 //! | `pairs`    | the last trial of each pair       | the last of each pair and mesh              |
 //! | `state`    | agents, invitations, lease, pause | until it is changed (a key-value bucket)    |
 
-use crate::{AgentName, Bus, BusError, Presence};
+use crate::{AgentName, Bus, BusError, Presence, Role};
 use async_nats::jetstream::consumer::{AckPolicy, DeliverPolicy, pull};
 use async_nats::jetstream::stream::{Config, DiscardPolicy, RetentionPolicy, StorageType, Stream};
 use async_nats::jetstream::{self, Context, kv};
@@ -46,14 +46,16 @@ pub struct Kept<T> {
     pub value: T,
 }
 
-/// An agent that has enrolled.
+/// A member that has enrolled.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Member {
-    /// Name of the agent.
+    /// Name of the member.
     pub name: AgentName,
+    /// Its role.
+    pub role: Role,
     /// Its public key.
     pub public_key: String,
-    /// Its labels.
+    /// Labels of an agent.
     #[serde(default)]
     pub labels: BTreeMap<String, String>,
     /// Invitation that it came with.
@@ -181,7 +183,7 @@ impl Bus {
         self.last_of_each("presence", format!("linerate.{}.from.*.presence", self.subjects().fleet())).await
     }
 
-    /// Returns the agents that have enrolled and were not revoked.
+    /// Returns the members that have enrolled and were not revoked.
     ///
     /// # Errors
     /// The bucket is missing, or cannot be read.
@@ -190,7 +192,7 @@ impl Bus {
         let stream = format!("KV_{bucket}");
         let stream =
             self.jetstream().get_stream(&stream).await.map_err(|error| self.without_stream(&stream, &error))?;
-        let kept = read_all(&stream, format!("$KV.{bucket}.agent.*"), DeliverPolicy::LastPerSubject).await?;
+        let kept = read_all(&stream, format!("$KV.{bucket}.member.*"), DeliverPolicy::LastPerSubject).await?;
         Ok(kept.into_iter().map(|kept: Kept<Member>| kept.value).collect())
     }
 }
