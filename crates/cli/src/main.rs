@@ -9,6 +9,7 @@ mod event_stream;
 mod exit;
 mod expectations;
 mod feed;
+mod fleet_folder;
 mod hosts;
 mod interrupt;
 mod invocation;

@@ -9,5 +9,5 @@ pub mod enrolment;
 mod lease;
 mod record_parts;
 
-pub use record_parts::{PublishedRecord, RecordPart, RecordPublisher, RunEnding, published};
 pub use lease::{LeaseView, ServerClock, Term, hold, watch_lease};
+pub use record_parts::{PublishedRecord, RecordPart, RecordPublisher, RunEnding, published};
