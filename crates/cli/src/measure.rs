@@ -19,7 +19,7 @@ use crate::tui::{self, Display};
 use linerate_method::{Expectation, Metric};
 use linerate_model::{Goal, Host, Password, Plan, Record, Sampling};
 use linerate_report::Style;
-use linerate_runner::{Agents as _, DeviceWatch, Ended, Event, Origin, Resumed, Run};
+use linerate_runner::{Agents as _, DeviceWatch, Ended, Event, Keep, Origin, Resumed, Run};
 use linerate_store::Store;
 use linerate_units::Nanos;
 use tokio::sync::watch;
@@ -178,11 +178,24 @@ impl RunRequest {
         resumed: Option<Resumed<'_>>,
         cancel: watch::Receiver<bool>,
     ) -> Result<Ended, Failure> {
-        let (bench, agents, store) = (agents.bench(), &agents.control, self.store.as_ref());
+        let (bench, agents) = (agents.bench(), &agents.control);
+        let keep = self.store.as_ref().map(|store| store as &dyn Keep);
         let (stop, stopped) = or_stopped(cancel);
         let mut display = self.display(&plan, agents.hosts(), stop)?;
         let sampling_period = self.sampling_period;
-        let run = Run { plan, origin, sampling_period, agents, store, password, device, bench, resumed };
+        let run = Run {
+            plan,
+            origin,
+            sampling_period,
+            agents,
+            id: None,
+            takes_over: false,
+            keep,
+            password,
+            device,
+            bench,
+            resumed,
+        };
         let mut feed = Feed::new();
         let note = &mut |event: Event<'_>| {
             if let Some(store) = &self.store {

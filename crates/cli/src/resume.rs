@@ -38,7 +38,7 @@ pub(crate) fn take_up<'a>(store: &'a Store, stored: &Record, typed: &Plan) -> Re
         )));
     }
     let (record, live) = store.resume(&stored.id.0).map_err(Failure::usage)?;
-    Ok(Resumed { record, live })
+    Ok(Resumed { record, live: Box::new(live) })
 }
 
 /// Says in what `typed` differs from the plan of a run; none if it asks for the same.

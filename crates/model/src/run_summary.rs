@@ -4,7 +4,7 @@ use crate::{Confidence, Firmness, Limit, MeasureUnit, Measurement, Quantity, Tas
 use serde::{Deserialize, Serialize};
 
 /// What a run amounts to so far. It is renewed with every trial and follows from the trials.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct RunSummary {
     /// How many things have a result.
     pub results: u32,

@@ -4,7 +4,7 @@ use crate::RunError;
 use futures_util::future::BoxFuture;
 use linerate_control::AgentError;
 use linerate_method::Addresses;
-use linerate_model::{Assignment, ClockExchange, Host, HostCounts, HostName, Order, Stage};
+use linerate_model::{Assignment, ClockExchange, Host, HostCounts, HostName, Order, SessionId, Stage};
 use linerate_units::Nanos;
 use std::net::SocketAddr;
 
@@ -37,6 +37,12 @@ pub trait Agents: Addresses + Send + Sync {
         host: &'a HostName,
         assignment: &'a Assignment,
     ) -> BoxFuture<'a, Result<Box<dyn OpenSession>, RunError>>;
+
+    /// Returns the counts of a session that another runner led to its end. `None` if `host` has no such counts.
+    fn kept_counts<'a>(&'a self, host: &'a HostName, id: &'a SessionId) -> BoxFuture<'a, Option<HostCounts>>;
+
+    /// Ends a session that another runner opened at `host`, if there is one.
+    fn close<'a>(&'a self, host: &'a HostName, id: &'a SessionId) -> BoxFuture<'a, ()>;
 }
 
 /// A session at one agent. Dropping it stops the session there.

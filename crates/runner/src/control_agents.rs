@@ -7,7 +7,7 @@ use futures_util::future::BoxFuture;
 use linerate_control::{AgentError, Client, Route, SessionHandle};
 use linerate_method::Addresses;
 use linerate_model::{
-    AgentUrl, Assignment, ClockExchange, Host, HostCounts, HostName, IpVersion, Nic, Order, Path, Stage,
+    AgentUrl, Assignment, ClockExchange, Host, HostCounts, HostName, IpVersion, Nic, Order, Path, SessionId, Stage,
 };
 use linerate_units::Nanos;
 use std::collections::BTreeMap;
@@ -185,6 +185,18 @@ impl Agents for ControlAgents {
             let client = self.find(host)?.client.clone();
             let handle = client.open(assignment).await.map_err(at(host))?;
             Ok(Box::new(ControlSession { client, handle }) as Box<dyn OpenSession>)
+        })
+    }
+
+    fn kept_counts<'a>(&'a self, host: &'a HostName, id: &'a SessionId) -> BoxFuture<'a, Option<HostCounts>> {
+        Box::pin(async move { self.find(host).ok()?.client.counts(id).await.ok() })
+    }
+
+    fn close<'a>(&'a self, host: &'a HostName, id: &'a SessionId) -> BoxFuture<'a, ()> {
+        Box::pin(async move {
+            if let Ok(agent) = self.find(host) {
+                let _ = agent.client.close(id).await;
+            }
         })
     }
 }

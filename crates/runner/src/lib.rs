@@ -27,5 +27,6 @@ pub use error::{HostFailure, RunError};
 pub use event::Event;
 pub use intervals::Intervals;
 pub use run::{BenchWatch, Ended, Origin, Resumed, Run};
+pub use run_keeper::{Keep, KeepRun};
 pub use served_run::ServedRun;
 pub use stream_events::Telling;

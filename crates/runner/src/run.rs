@@ -3,7 +3,7 @@
 use crate::clock::Clock;
 use crate::clock_exchanges::ClockExchanges;
 use crate::event::Event;
-use crate::run_keeper::RunKeeper;
+use crate::run_keeper::{Keep, KeepRun, RunKeeper};
 use crate::session::Sessions;
 use crate::{Agents, DeviceWatch, RunError};
 use linerate_method::{After, Again, Retry, Step, spoilt};
@@ -11,7 +11,7 @@ use linerate_model::{
     AttemptSpan, Caveat, CaveatKind, Host, Message, Password, Plan, Record, RecordId, Sampling, Standing, StudyRun,
     Trial, TrialResult, message,
 };
-use linerate_store::{Ending, LiveRun, Store};
+use linerate_store::Ending;
 use linerate_units::Nanos;
 use std::cell::RefCell;
 use tokio::sync::watch;
@@ -34,8 +34,13 @@ pub struct Run<'a> {
     /// Time from one sample of a trial to the next.
     pub sampling_period: Nanos,
     pub agents: &'a dyn Agents,
-    /// Store that keeps trials as they end.
-    pub store: Option<&'a Store>,
+    /// Name of the record, by which another runner can continue the run. `None` draws one.
+    pub id: Option<RecordId>,
+    /// Whether another runner may have begun the next attempt. Counts of sessions that are done are used then, and other
+    /// sessions of the attempt are closed.
+    pub takes_over: bool,
+    /// Place that keeps attempts as they end.
+    pub keep: Option<&'a dyn Keep>,
     /// Password for the file server of a copy or the iperf3 server of a stream. It is never recorded.
     pub password: Option<Password>,
     /// Watch of the load of the device under test.
@@ -56,8 +61,8 @@ pub trait BenchWatch: Sync {
 pub struct Resumed<'a> {
     /// Record of the measurements so far.
     pub record: Record,
-    /// Row of the run in the store.
-    pub live: LiveRun<'a>,
+    /// The run in the place that keeps it.
+    pub live: Box<dyn KeepRun + 'a>,
 }
 
 /// Outcome of a run.
@@ -76,13 +81,14 @@ impl Run<'_> {
     ///
     /// A resumed run replays the attempts of its record to the method before it goes on.
     pub async fn execute(mut self, on_event: &mut dyn FnMut(Event<'_>), mut cancel: watch::Receiver<bool>) -> Ended {
+        let is_named = self.id.is_some();
         let (mut record, live) = match self.resumed.take() {
             Some(Resumed { record, live }) => (record, Some(live)),
-            None => (begin(self.plan.clone(), self.origin.clone(), self.agents.hosts()), None),
+            None => (begin(self.id.take(), self.plan.clone(), self.origin.clone(), self.agents.hosts()), None),
         };
         on_event(Event::Started { record: &record });
         let resumed_at = live.as_ref().map(|_| record.trials.len());
-        let mut keep = RunKeeper::new(self.store, live, &record);
+        let mut keep = RunKeeper::new(self.keep, live, &record);
         let mut method = linerate_method::of(&record.plan, &record.hosts);
         let mut retry = Retry::default();
         for result in &record.trials {
@@ -102,6 +108,7 @@ impl Run<'_> {
             }
             on_event(Event::Begins { trial: &trial, attempt, progress: method.progress() });
             lasting.sampling = sampling(self.sampling_period, method.progress().at_most, record.trials.len());
+            lasting.sessions = is_named.then(|| format!("{}-{}", record.id, record.trials.len()));
             let began_unix_ns = clock.now().get();
             let outcome = self.attempt(&trial, attempt, again, &mut lasting, on_event, &mut cancel).await;
             let (mut result, error) = match outcome {
@@ -172,7 +179,7 @@ impl Run<'_> {
             (failure, stored) => failure.or(stored.map(RunError::Store)),
         };
         on_event(Event::Concluded { record: &record, failure: failure.as_ref() });
-        Ended { record, failure, kept: self.store.is_some() }
+        Ended { record, failure, kept: self.keep.is_some() }
     }
 
     /// Makes one attempt. If it ends early, every session is closed before this returns, and a caveat for each thing
@@ -186,7 +193,12 @@ impl Run<'_> {
         on_event: &mut dyn FnMut(Event<'_>),
         cancel: &mut watch::Receiver<bool>,
     ) -> Result<TrialResult, RunError> {
-        let mut sessions = Sessions::new(trial, self.agents, lasting.sampling);
+        let mut sessions = Sessions::new(trial, self.agents, lasting.sampling, lasting.sessions.take());
+        if std::mem::take(&mut self.takes_over)
+            && let Some(result) = sessions.take_over(attempt).await
+        {
+            return result;
+        }
         let on_event = RefCell::new(on_event);
         let Lasting { remains, clocks, missed, .. } = lasting;
         let bench = self.bench;
@@ -243,6 +255,8 @@ struct Lasting {
     missed: Vec<Message>,
     /// Sampling of the next trial.
     sampling: Sampling,
+    /// Beginning of the names of its sessions. `None` draws one.
+    sessions: Option<String>,
 }
 
 /// Returns the sampling of the next trial of a run with at most `at_most` trials, of which `done` are done. The points
@@ -268,10 +282,10 @@ async fn asked_to_stop(cancel: &mut watch::Receiver<bool>) {
 }
 
 /// Makes the record of a run that begins now.
-pub(crate) fn begin(plan: Plan, origin: Origin, hosts: Vec<Host>) -> Record {
+pub(crate) fn begin(id: Option<RecordId>, plan: Plan, origin: Origin, hosts: Vec<Host>) -> Record {
     let Origin { command, study, group } = origin;
     let now = jiff::Timestamp::now();
-    let id = format!("{}-{:04x}", now.strftime("%Y%m%dT%H%M%S"), rand::random::<u16>());
+    let id = id.unwrap_or_else(|| RecordId(format!("{}-{:04x}", now.strftime("%Y%m%dT%H%M%S"), rand::random::<u16>())));
     Record {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         command,
@@ -279,7 +293,7 @@ pub(crate) fn begin(plan: Plan, origin: Origin, hosts: Vec<Host>) -> Record {
         group,
         started_unix_ns: u64::try_from(now.as_nanosecond()).unwrap_or_default(),
         hosts,
-        ..Record::new(RecordId(id), plan)
+        ..Record::new(id, plan)
     }
 }
 

@@ -14,7 +14,7 @@ pub struct ServedRun(Record);
 impl ServedRun {
     /// Begins the run of `trial` at `host`. Nothing is kept of it yet.
     pub fn begin(origin: Origin, host: Host, trial: Trial) -> Self {
-        Self(begin(sweep(trial), origin, vec![host]))
+        Self(begin(None, sweep(trial), origin, vec![host]))
     }
 
     /// Returns the record so far: its name, its host and the trial.

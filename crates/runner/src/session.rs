@@ -50,6 +50,8 @@ pub(crate) struct Sessions<'a> {
     caveats: Vec<Vec<Caveat>>,
     warm_up: WarmUp,
     sampling: Sampling,
+    /// Beginning of the names of the sessions.
+    names: String,
 }
 
 /// The warm-up of a trial whose windows open when it is steady.
@@ -148,10 +150,52 @@ enum Allowed {
 }
 
 impl<'a> Sessions<'a> {
-    /// Prepares the sessions of `trial` without opening them.
-    pub(crate) fn new(trial: &'a Trial, agents: &'a dyn Agents, sampling: Sampling) -> Self {
+    /// Prepares the sessions of `trial` without opening them. Their names begin with `names`, or with a random one.
+    pub(crate) fn new(trial: &'a Trial, agents: &'a dyn Agents, sampling: Sampling, names: Option<String>) -> Self {
         let lost = trial.loads.iter().map(|_| RefCell::default()).collect();
-        Self { trial, agents, all: Vec::new(), lost, caveats: Vec::new(), warm_up: WarmUp::of(trial), sampling }
+        let names = names.unwrap_or_else(|| format!("{:016x}", rand::random::<u64>()));
+        Self { trial, agents, all: Vec::new(), lost, caveats: Vec::new(), warm_up: WarmUp::of(trial), sampling, names }
+    }
+
+    fn name(&self, load_index: usize, place: usize) -> SessionId {
+        SessionId(format!("{}-{load_index}-{place}", self.names))
+    }
+
+    /// Fetches the counts of an attempt that another runner led to its end. If a session of it is not done, all are
+    /// closed, and the result is `None`.
+    pub(crate) async fn take_over(&self, attempt: u32) -> Option<Result<TrialResult, RunError>> {
+        let mut all_loads = Vec::new();
+        let mut is_complete = true;
+        for (load_index, load) in self.trial.loads.iter().enumerate() {
+            let assigned = assign(load, self.agents).ok()?;
+            let hosts = assigned.parts.into_iter().map(|(host, _)| host).enumerate();
+            let parts = join_all(hosts.map(async |(place, host)| {
+                let id = self.name(load_index, place);
+                let counts = self.agents.kept_counts(&host, &id).await;
+                (host, counts)
+            }))
+            .await;
+            is_complete &= parts.iter().all(|(_, counts)| counts.is_some());
+            all_loads.push((assigned.caveats, parts));
+        }
+        if is_complete {
+            let mut loads = Vec::new();
+            for (caveats, parts) in all_loads {
+                let parts = parts.into_iter().filter_map(|(host, counts)| Some((host, Ok(counts?)))).collect();
+                loads.push(Joining { caveats, parts });
+            }
+            return Some(join(self.trial, attempt, loads).map_err(RunError::Counts));
+        }
+        for (load_index, (_, parts)) in all_loads.iter().enumerate() {
+            join_all(parts.iter().enumerate().map(async |(place, (host, _))| {
+                let id = self.name(load_index, place);
+                let closing = self.agents.close(host, &id);
+                // An agent that does not answer ends the session by itself.
+                let _ = tokio::time::timeout(CLOSE_TIMEOUT, closing).await;
+            }))
+            .await;
+        }
+        None
     }
 
     /// Opens the sessions and leads them to their counts. After a failure the open ones stay open: [`Sessions::close`]
@@ -200,19 +244,19 @@ impl<'a> Sessions<'a> {
     }
 
     async fn open(&mut self, password: Option<&Password>) -> Result<(), RunError> {
-        let unique: u64 = rand::random();
         for (load_index, load) in self.trial.loads.iter().enumerate() {
             let mut assigned = assign(load, self.agents).map_err(RunError::Plan)?;
             assigned.mark(rand::random());
             self.caveats.push(assigned.caveats);
             let key = SessionKey(rand::random());
             let agents = self.agents;
+            let names = &self.names;
             let all = RefCell::new(&mut self.all);
             // The sessions of a load are opened concurrently. Each is listed as soon as it is open, so that `close`
             // ends it even if another fails.
             let results = join_all(assigned.parts.into_iter().enumerate().map(async |(place, (host, roles))| {
                 let part = Assignment {
-                    id: SessionId(format!("{unique:016x}-{load_index}-{place}")),
+                    id: SessionId(format!("{names}-{load_index}-{place}")),
                     key,
                     task: assigned.load.task.clone(),
                     timing: assigned.load.timing,

@@ -14,10 +14,11 @@ mod repeats;
 mod resuming;
 mod store;
 mod stream_events;
+mod takeover;
 mod truth;
 mod warm_up;
 
-use crate::{DeviceWatch, Ended, Event, Origin, Resumed, Run};
+use crate::{DeviceWatch, Ended, Event, Keep, Origin, Resumed, Run};
 use fake::{Entry, FakeAgents, Step, Told};
 use linerate_model::{Plan, Record, Sampling, TrialResult};
 use linerate_store::{LiveRun, Store};
@@ -37,7 +38,7 @@ async fn run(plan: Plan, agents: &FakeAgents, store: Option<&Store>, on_event: &
 /// Goes on with a run, and keeps it in `store`.
 async fn resume(record: Record, live: LiveRun<'_>, agents: &FakeAgents, store: &Store) -> Ended {
     let plan = record.plan.clone();
-    execute(plan, agents, Some(store), None, Some(Resumed { record, live }), &mut |_| ()).await.0
+    execute(plan, agents, Some(store), None, Some(Resumed { record, live: Box::new(live) }), &mut |_| ()).await.0
 }
 
 /// The same of any run. Returns also the simulated time that it took.
@@ -56,7 +57,9 @@ async fn execute(
         origin: Origin::default(),
         sampling_period,
         agents,
-        store,
+        id: None,
+        takes_over: false,
+        keep: store.map(|store| store as &dyn Keep),
         password: None,
         device,
         bench: None,

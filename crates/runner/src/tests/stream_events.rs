@@ -95,7 +95,7 @@ async fn the_attempts_of_a_resumed_run_are_numbered_on() {
     let (part, _) = execute(plans::sweep(1), &first, Some(&store), None, None, &mut |_| ()).await;
     let (record, live) = store.resume(&part.record.id.0).expect("a run that can go on");
     let (mut telling, mut told) = (Telling::new(None), Vec::new());
-    let resumed = Some(Resumed { record, live });
+    let resumed = Some(Resumed { record, live: Box::new(live) });
     let on_event = &mut |event: Event<'_>| told.extend(telling.take(&event));
     execute(plans::sweep(1), &FakeAgents::new(&["a", "b"]), Some(&store), None, resumed, on_event).await;
     assert_eq!(names(&told)[3..5], ["trial 1 0 Begins", "trial 1 0 Counted"]);

@@ -13,9 +13,10 @@ use futures_util::future::BoxFuture;
 use linerate_control::AgentError;
 use linerate_method::Addresses;
 use linerate_method::simulation::Network;
-use linerate_model::{Assignment, ClockExchange, Host, HostName, IpVersion, Task};
+use linerate_model::{Assignment, ClockExchange, Host, HostCounts, HostName, IpVersion, SessionId, Task};
 use linerate_units::Nanos;
 use session::FakeSession;
+use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
@@ -51,6 +52,10 @@ struct World {
     /// None tells no progress.
     course: Option<Box<Course>>,
     windows: Mutex<Vec<FakeWindow>>,
+    /// Counts of sessions that are done, by their names.
+    kept: Mutex<BTreeMap<SessionId, HostCounts>>,
+    /// Names of sessions that another runner closed.
+    closed: Mutex<Vec<SessionId>>,
 }
 
 /// The window of a session whose warm-up ended when it was ordered to.
@@ -103,7 +108,7 @@ struct Opened {
 
 /// A session's name is that of its attempt, the number of its load, and its number in that.
 fn attempt_of(id: &str) -> &str {
-    id.split('-').next().unwrap_or_default()
+    load_of(load_of(id))
 }
 
 fn load_of(id: &str) -> &str {
@@ -129,6 +134,8 @@ impl FakeAgents {
             exchanges: Mutex::default(),
             course: Some(Box::new(|seconds| (seconds * 1e8) as u64)),
             windows: Mutex::default(),
+            kept: Mutex::default(),
+            closed: Mutex::default(),
         };
         Self { world: Arc::new(world) }
     }
@@ -163,6 +170,16 @@ impl FakeAgents {
     /// Everything that was told and ordered, in order.
     pub(super) fn log(&self) -> Vec<Entry> {
         self.world.log().clone()
+    }
+
+    /// Drops the kept counts of one session.
+    pub(super) fn drop_kept(&self, id: &str) {
+        self.world.kept.lock().expect("no holder panics").remove(&SessionId(id.to_owned()));
+    }
+
+    /// Names of sessions that a runner closed without having opened them.
+    pub(super) fn closed(&self) -> Vec<SessionId> {
+        self.world.closed.lock().expect("no holder panics").clone()
     }
 
     /// Whenever a host was asked for its clock, in order.
@@ -290,5 +307,13 @@ impl Agents for FakeAgents {
             let failed = |source: AgentError| RunError::Agent { host: host.clone(), source };
             Ok(Box::new(session.open().await.map_err(failed)?) as Box<dyn OpenSession>)
         })
+    }
+
+    fn kept_counts<'a>(&'a self, _: &'a HostName, id: &'a SessionId) -> BoxFuture<'a, Option<HostCounts>> {
+        Box::pin(async move { self.world.kept.lock().expect("no holder panics").get(id).cloned() })
+    }
+
+    fn close<'a>(&'a self, _: &'a HostName, id: &'a SessionId) -> BoxFuture<'a, ()> {
+        Box::pin(async move { self.world.closed.lock().expect("no holder panics").push(id.clone()) })
     }
 }

@@ -349,6 +349,8 @@ impl OpenSession for FakeSession {
                 Act::Count(garbage) => garbage.put_in(&mut counts),
                 _ => {}
             }
+            let mut kept = self.world.kept.lock().expect("no holder panics");
+            kept.insert(self.assignment.id.clone(), counts.clone());
             Ok(counts)
         })
     }
