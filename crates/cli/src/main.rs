@@ -18,6 +18,7 @@ mod live_lines;
 mod measure;
 mod nfs_service;
 mod options;
+mod ordered_run;
 mod output;
 mod picture;
 mod private_report;

@@ -50,7 +50,7 @@ pub struct OrderedRun<'a> {
     /// Record of the attempts so far.
     pub begun: Option<Record>,
     /// Place that keeps the run.
-    pub publisher: &'a RecordPublisher,
+    pub publisher: Arc<RecordPublisher>,
 }
 
 /// Runs commands of linerate between agents of the fleet.
@@ -182,7 +182,7 @@ impl Controller<'_> {
             fence,
             takes_over,
             begun: begun.record,
-            publisher: &self.publisher,
+            publisher: Arc::clone(&self.publisher),
         };
         let measured = self.with_signs(message, self.measure.measure(run)).await;
         self.with_signs(message, self.publisher.flush()).await;
