@@ -4,7 +4,12 @@
 //! receive. One that runs already answers, and the newcomer gives up.
 
 use crate::{Bus, BusError};
+use futures_util::StreamExt as _;
 use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+/// Time for another process to answer.
+const ANSWER: Duration = Duration::from_secs(1);
 
 /// A message between processes with the credentials of one agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -60,6 +65,30 @@ impl Instances {
         }
         let rank = |notice: &InstanceNotice| (!notice.serves, notice.started_unix_ns, notice.instance.clone());
         if rank(other) < rank(&self.own) { OtherInstance::Prevails } else { OtherInstance::GivesWay }
+    }
+
+    /// Looks for a process that prevails over this one. A process that is connected to the fleet answers at once.
+    ///
+    /// # Errors
+    /// The connection is closed for good.
+    pub async fn find_other(&self, bus: &Bus) -> Result<Option<InstanceNotice>, BusError> {
+        let subject = bus.subjects().to_agent(&bus.credentials().name, "instance");
+        let failed = |error: String| BusError::failed("looking for another process of this agent", error);
+        let mut notices = bus.client().subscribe(subject).await.map_err(|error| failed(error.to_string()))?;
+        self.announce(bus).await?;
+        let search = async {
+            while let Some(message) = notices.next().await {
+                let Ok(notice) = serde_json::from_slice(&message.payload) else { continue };
+                match self.weigh(&notice) {
+                    OtherInstance::Prevails => return Some(notice),
+                    // It may have begun to listen after this process's notice.
+                    OtherInstance::GivesWay => drop(self.announce(bus).await),
+                    OtherInstance::Own => {}
+                }
+            }
+            None
+        };
+        Ok(tokio::time::timeout(ANSWER, search).await.ok().flatten())
     }
 
     /// Publishes the notice of this process.
