@@ -9,6 +9,7 @@ mod endpoint;
 pub mod enrolment;
 mod lease;
 pub mod metrics;
+pub mod notify;
 mod record_parts;
 
 pub use endpoint::{Endpoint, EndpointError};
