@@ -175,6 +175,21 @@ impl Bus {
         read_all(&self.stream(stream).await?, filter, DeliverPolicy::All).await
     }
 
+    /// Returns the server's time, in nanoseconds since 1970: hosts of a fleet may have wrong clocks.
+    ///
+    /// # Errors
+    /// The server does not answer.
+    pub async fn server_unix_ns(&self) -> Result<u64, BusError> {
+        // Answers about streams carry the time of the server.
+        let name = self.subjects().stream("presence");
+        let request = format!("STREAM.INFO.{name}");
+        let answer: Result<serde_json::Value, _> = self.jetstream().request(request, &()).await;
+        let answer = answer.map_err(|error| self.without_stream(&name, &error))?;
+        let now = answer["ts"].as_str().and_then(|time| time.parse::<jiff::Timestamp>().ok());
+        let now = now.ok_or_else(|| BusError::failed("asking for the time", "the server reports none"))?;
+        Ok(u64::try_from(now.as_nanosecond()).unwrap_or_default())
+    }
+
     /// Returns the last sign of life of each agent.
     ///
     /// # Errors

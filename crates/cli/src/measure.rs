@@ -9,6 +9,7 @@ use crate::interrupt::or_stopped;
 use crate::invocation;
 use crate::live_lines::LiveLines;
 use crate::options::Results;
+use crate::ordered_run::OrderedRun;
 use crate::output::{language, print, style};
 use crate::progress::Bar;
 use crate::report_file::{check_report_file, write_report};
@@ -58,6 +59,8 @@ pub(crate) struct RunRequest {
     resumed: Option<Record>,
     /// The terminal shows the run.
     tui: bool,
+    /// The order of a fleet that asks for the run, if one does.
+    ordered: Option<OrderedRun>,
 }
 
 /// What a run needs beside its plan and its agents.
@@ -117,6 +120,7 @@ impl RunRequest {
             is_shown: results.are_text() && results.of_study.is_none(),
             resumed,
             tui: results.tui,
+            ordered: results.ordered.clone(),
         })
     }
 
@@ -179,7 +183,10 @@ impl RunRequest {
         cancel: watch::Receiver<bool>,
     ) -> Result<Ended, Failure> {
         let (bench, agents) = (agents.bench(), &agents.control);
-        let keep = self.store.as_ref().map(|store| store as &dyn Keep);
+        let stored = self.store.as_ref().map(|store| store as &dyn Keep);
+        let ordered = self.ordered.as_ref();
+        let keep = ordered.map(|ordered| &*ordered.publisher as &dyn Keep).or(stored);
+        let resumed = resumed.or_else(|| ordered?.resumed());
         let (stop, stopped) = or_stopped(cancel);
         let mut display = self.display(&plan, agents.hosts(), stop)?;
         let sampling_period = self.sampling_period;
@@ -188,8 +195,8 @@ impl RunRequest {
             origin,
             sampling_period,
             agents,
-            id: None,
-            takes_over: false,
+            id: ordered.map(|ordered| ordered.id.clone()),
+            takes_over: ordered.is_some_and(|ordered| ordered.takes_over),
             keep,
             password,
             device,
@@ -224,6 +231,7 @@ impl RunRequest {
         Ok(RunDisplay {
             bar: match &tui {
                 Some(_) => Bar::hidden(),
+                None if self.ordered.is_some() => Bar::hidden(),
                 None if self.json_stream => Bar::beside_events(),
                 None => Bar::new(self.in_lines),
             },
@@ -249,6 +257,10 @@ pub(crate) fn conclude(ended: &Ended, results: &Results) -> Result<(), Failure> 
         None if !has_counted(&ended.record) => Err(Failure::measure(why_nothing_counted(&ended.record))),
         None => Ok(()),
     };
+    if let Some(ordered) = &results.ordered {
+        ordered.end(ended.record.clone());
+        return failed();
+    }
     if results.of_study.is_some() {
         return failed();
     }

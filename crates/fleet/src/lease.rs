@@ -30,6 +30,10 @@ struct Entry {
     /// Name of the process. `None` if it gave the lease back.
     holder: Option<String>,
     fence: u64,
+    /// Number of the last order that the holder found when it took the lease. `None` until it has looked. Later orders
+    /// with a lower fence come from a scheduler that had lost the lease.
+    #[serde(default)]
+    found_orders: Option<u64>,
 }
 
 /// A moment of the server's clock, and the same on this process's monotonic clock. Fleets reckon with the server's time,
@@ -79,6 +83,8 @@ impl Term {
 pub struct LeaseView {
     /// Fence of the current holder.
     pub fence: u64,
+    /// Number of the last order of earlier terms. `None` until the holder has looked.
+    pub found_orders: Option<u64>,
     /// Time of the server.
     pub clock: ServerClock,
 }
@@ -99,12 +105,19 @@ enum State {
 }
 
 /// Competes for the lease as `holder` and publishes the term while it is held, until `stop` turns true. The lease is then
-/// given back.
-pub async fn hold(bus: Bus, holder: String, term: watch::Sender<Option<Term>>, mut stop: watch::Receiver<bool>) {
+/// given back. `found_orders` has the fence of a term and the number of the last order that its scheduler found.
+pub async fn hold(
+    bus: Bus,
+    holder: String,
+    term: watch::Sender<Option<Term>>,
+    mut found_orders: watch::Receiver<Option<(u64, u64)>>,
+    mut stop: watch::Receiver<bool>,
+) {
     let mut state = State::Following { revision: 0, since: Instant::now() };
     let mut valid_until = Instant::now();
     loop {
-        state = match step(&bus, &holder, state, &term, &mut valid_until).await {
+        let found = *found_orders.borrow_and_update();
+        state = match step(&bus, &holder, state, found, &term, &mut valid_until).await {
             Ok(state) => state,
             Err(state) => {
                 // The server did not answer: the term ends by its own clock.
@@ -116,6 +129,7 @@ pub async fn hold(bus: Bus, holder: String, term: watch::Sender<Option<Term>>, m
         };
         tokio::select! {
             () = tokio::time::sleep(RENEWAL) => {}
+            Ok(()) = found_orders.changed() => {}
             _ = stop.wait_for(|stop| *stop) => break,
         }
     }
@@ -123,7 +137,7 @@ pub async fn hold(bus: Bus, holder: String, term: watch::Sender<Option<Term>>, m
     if let State::Holding { revision, fence } = state
         && let Ok(bucket) = bus.state().await
     {
-        let _ = bucket.update(KEY, encode(&Entry { holder: None, fence }).into(), revision).await;
+        let _ = bucket.update(KEY, encode(&Entry { holder: None, fence, found_orders: None }).into(), revision).await;
     }
 }
 
@@ -132,22 +146,28 @@ async fn step(
     bus: &Bus,
     holder: &str,
     state: State,
+    found: Option<(u64, u64)>,
     term: &watch::Sender<Option<Term>>,
     valid_until: &mut Instant,
 ) -> Result<State, State> {
     let begin = Instant::now();
     let Ok(bucket) = bus.state().await else { return Err(state) };
-    let taken = |fence: u64| Entry { holder: Some(holder.to_owned()), fence };
+    let taken = |fence: u64| {
+        let found_orders = found.filter(|(of, _)| *of == fence).map(|(_, last)| last);
+        Entry { holder: Some(holder.to_owned()), fence, found_orders }
+    };
     let written = match state {
         State::Holding { revision, fence } => {
-            bucket.update(KEY, encode(&taken(fence)).into(), revision).await.map(|revision| (revision, fence)).map_err(|error| {
-                if error.kind() == kv::UpdateErrorKind::WrongLastRevision {
-                    *valid_until = begin;
-                    State::Following { revision: 0, since: begin }
-                } else {
-                    State::Holding { revision, fence }
-                }
-            })?
+            bucket.update(KEY, encode(&taken(fence)).into(), revision).await.map(|revision| (revision, fence)).map_err(
+                |error| {
+                    if error.kind() == kv::UpdateErrorKind::WrongLastRevision {
+                        *valid_until = begin;
+                        State::Following { revision: 0, since: begin }
+                    } else {
+                        State::Holding { revision, fence }
+                    }
+                },
+            )?
         }
         State::Following { revision, since } => {
             let entry = bucket.entry(KEY).await.map_err(|_| State::Following { revision, since })?;
@@ -155,7 +175,9 @@ async fn step(
                 // Fences rise also when the bucket was lost.
                 let fence = u64::try_from(jiff::Timestamp::now().as_second()).unwrap_or(1);
                 return match bucket.create(KEY, encode(&taken(fence)).into()).await {
-                    Ok(revision) => begin_term(&bucket, State::Holding { revision, fence }, begin, term, valid_until).await,
+                    Ok(revision) => {
+                        begin_term(&bucket, State::Holding { revision, fence }, begin, term, valid_until).await
+                    }
                     Err(_) => Err(State::Following { revision, since }),
                 };
             };
@@ -215,7 +237,8 @@ pub async fn watch_lease(bus: Bus, view: watch::Sender<Option<LeaseView>>) -> Re
             && entry.revision != last_revision
         {
             last_revision = entry.revision;
-            view.send_replace(Some(LeaseView { fence: content.fence, clock: ServerClock::of(&entry) }));
+            let clock = ServerClock::of(&entry);
+            view.send_replace(Some(LeaseView { fence: content.fence, found_orders: content.found_orders, clock }));
         }
         tokio::time::sleep(RENEWAL / 2).await;
     }

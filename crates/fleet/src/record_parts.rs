@@ -26,6 +26,8 @@ pub enum RecordPart {
     Begin(Box<Record>),
     /// One attempt.
     Trial {
+        /// Name of the record.
+        record: RecordId,
         /// Number of the attempt in the record.
         number: u32,
         /// The attempt.
@@ -178,7 +180,8 @@ impl Keep for RecordPublisher {
 impl KeepRun for PublishedRun<'_> {
     fn trial(&mut self, result: &TrialResult, summary: &RunSummary) -> Result<(), StoreError> {
         let number = self.attempts;
-        let part = RecordPart::Trial { number, result: Box::new(result.clone()), summary: summary.clone() };
+        let record = self.id.clone();
+        let part = RecordPart::Trial { record, number, result: Box::new(result.clone()), summary: summary.clone() };
         self.publisher.send(&self.id, &format!("trial-{number}"), &part);
         self.attempts += 1;
         Ok(())

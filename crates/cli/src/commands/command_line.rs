@@ -1,8 +1,8 @@
 //! The command line: all commands, and the program's own help.
 
 use super::{
-    calibrate, compare, completions, copy, device, explain, frames, hosts, lab, ladder, limits, man, nfs, path, probe,
-    report, results, rpc, run, serve, stream, transact, view,
+    calibrate, compare, completions, copy, device, explain, fleet, frames, hosts, lab, ladder, limits, man, nfs, path,
+    probe, report, results, rpc, run, serve, stream, transact, view,
 };
 use crate::hosts::HostBook;
 use crate::options::{Family, Results};
@@ -28,7 +28,7 @@ Most used:
 
 Measure more:  rpc  nfs  copy  ladder  device  frames  calibrate  run (a study)
 Read records:  results  report  explain  compare  view (in a browser)
-Set up:        hosts (saved by name)  probe  limits  completions  man
+Set up:        hosts (saved by name)  fleet  probe  limits  completions  man
 
   linerate COMMAND --help     examples and everyday options of a command
   linerate --help-all         all commands in a line each, more examples
@@ -109,6 +109,7 @@ pub(crate) enum Command {
     Lab(lab::Arguments),
     Run(run::Arguments),
     Serve(serve::Arguments),
+    Fleet(fleet::Arguments),
     Hosts(hosts::Arguments),
     Probe(probe::Arguments),
     Limits(limits::Arguments),

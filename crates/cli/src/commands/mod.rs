@@ -9,6 +9,7 @@ pub(crate) mod demo;
 pub(crate) mod device;
 pub(crate) mod explain;
 mod familiar;
+pub(crate) mod fleet;
 pub(crate) mod frames;
 pub(crate) mod help;
 pub(crate) mod hosts;
@@ -83,6 +84,7 @@ pub(crate) async fn run_command(
         Command::Lab(arguments) => Box::pin(lab::run(arguments, cancel)).await,
         Command::Run(arguments) => Box::pin(run::run(arguments, cancel)).await,
         Command::Serve(arguments) => serve::run(arguments, cancel).await,
+        Command::Fleet(arguments) => Box::pin(fleet::run(arguments, cancel)).await,
         Command::Hosts(arguments) => hosts::run(arguments, cancel).await,
         Command::Probe(arguments) => probe::run(arguments, book).await,
         Command::Limits(arguments) => limits::run(&arguments),

@@ -1,6 +1,7 @@
 //! What becomes of results: how they are shown, judged and kept.
 
 use crate::exit::Failure;
+use crate::ordered_run::OrderedRun;
 use crate::output::say;
 use clap::Args;
 use linerate_method::{Expectation, Metric};
@@ -80,6 +81,10 @@ pub(crate) struct Results {
     #[arg(skip)]
     pub(crate) of_study: Option<Origin>,
 
+    /// The order of a fleet that asks for the run, if one does.
+    #[arg(skip)]
+    pub(crate) ordered: Option<OrderedRun>,
+
     /// What the study takes from it: columns, their metrics, and the lines of its file that name these.
     #[arg(skip)]
     pub(crate) measures: Vec<(String, Metric, usize)>,
@@ -88,7 +93,7 @@ pub(crate) struct Results {
 impl Results {
     /// Whether results are printed as text.
     pub(crate) fn are_text(&self) -> bool {
-        !self.json && !self.json_stream
+        !self.json && !self.json_stream && self.ordered.is_none()
     }
 
     /// Opens the store, `None` if the run is not kept: as asked, or because the user's own store cannot be written.
@@ -96,7 +101,7 @@ impl Results {
     /// # Errors
     /// A store that is named cannot be opened, or the user's own is damaged or of another format.
     pub(crate) fn open_store(&self) -> Result<Option<Store>, Failure> {
-        if self.no_store {
+        if self.no_store || self.ordered.is_some() {
             return Ok(None);
         }
         match Store::open(self.store.file().as_deref()) {

@@ -1,0 +1,272 @@
+//! The scheduler's process: it asks the planner which trials begin, and publishes them as orders.
+//!
+//! The planner decides and has no clock; the process gives it the server's time, the agents that are present and the
+//! ends of trials. All of it is in NATS, so that a process that takes over the lease begins with what it reads there.
+
+use crate::lease::{Term, hold};
+use crate::orders::{OrderOutcome, PairEnd, PublishedOrder};
+use crate::presence::PresentAgents;
+use crate::state::{OutstandingOrder, ScheduleStatus, pause, put_status, take_run_requests};
+use async_nats::HeaderMap;
+use async_nats::header::NATS_MESSAGE_ID;
+use futures_util::StreamExt as _;
+use linerate_bus::{Bus, BusError, Kept, Link};
+use linerate_engine::Report;
+use linerate_model::RecordId;
+use linerate_schedule::file::FleetFile;
+use linerate_schedule::plan::{LastRun, Moment, Order, Outcome, Planner};
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+use tokio::sync::{broadcast, watch};
+
+/// Time from one look at what is due to the next.
+const LOOK: Duration = Duration::from_millis(500);
+
+/// Time from one status to the next, and from one look at pause and requests to the next.
+const STATUS: Duration = Duration::from_secs(2);
+
+/// Options of a scheduler.
+#[derive(Debug, Clone)]
+pub struct SchedulerOptions {
+    /// Name of the process, for the lease.
+    pub holder: String,
+    /// The declared meshes.
+    pub file: FleetFile,
+    /// Seed of random choices.
+    pub seed: u64,
+    /// Difference of local time from UTC in seconds, for hours of the day.
+    pub utc_offset_s: i32,
+}
+
+/// What happens in a term, for metrics and alerts.
+#[derive(Debug, Clone)]
+pub enum TermEvent {
+    /// A term began, with the ends of trials that are kept, the oldest first.
+    Began(Vec<Kept<PairEnd>>),
+    /// An order ended.
+    Ended(Box<Kept<PairEnd>>),
+    /// Slots were missed: mesh, sending and receiving host, reason.
+    Missed(Vec<linerate_schedule::plan::Missed>),
+    /// The agents that are present, at this time in seconds since 1970.
+    Agents(u64, PresentAgents),
+    /// The planner looked at what is due.
+    Planned {
+        /// Time that it took.
+        took: Duration,
+        /// Orders that have not ended.
+        outstanding: usize,
+        /// Time of the server, in seconds since 1970.
+        now_unix_s: u64,
+    },
+}
+
+/// Competes for the lease, and schedules while it is held, until `stop` turns true. Events of terms go to `events`, and
+/// `alerts` has the alerts that are raised.
+///
+/// # Errors
+/// The streams of the fleet are missing.
+pub async fn schedule(
+    bus: Bus,
+    options: SchedulerOptions,
+    events: broadcast::Sender<TermEvent>,
+    alerts: watch::Receiver<Vec<String>>,
+    report: Report,
+    mut stop: watch::Receiver<bool>,
+) -> Result<(), BusError> {
+    let (term_sender, mut terms) = watch::channel(None);
+    let (found_sender, found) = watch::channel(None);
+    let holding = tokio::spawn(hold(bus.clone(), options.holder.clone(), term_sender, found, stop.clone()));
+    loop {
+        let began = tokio::select! {
+            began = terms.wait_for(Option::is_some) => began.ok().and_then(|term| *term),
+            _ = stop.wait_for(|stop| *stop) => None,
+        };
+        let Some(term) = began else { break };
+        report.line(&format!("{} schedules now, with fence {}", options.holder, term.fence));
+        let mut scheduler =
+            Scheduler { bus: &bus, options: &options, events: &events, alerts: &alerts, found: &found_sender };
+        if let Err(error) = scheduler.serve_term(&mut terms, term.fence, &stop).await {
+            report.line(&format!("the schedule is read again: {error}"));
+            tokio::time::sleep(LOOK).await;
+        }
+        if *stop.borrow() {
+            break;
+        }
+    }
+    let _ = holding.await;
+    Ok(())
+}
+
+struct Scheduler<'a> {
+    bus: &'a Bus,
+    options: &'a SchedulerOptions,
+    events: &'a broadcast::Sender<TermEvent>,
+    alerts: &'a watch::Receiver<Vec<String>>,
+    found: &'a watch::Sender<Option<(u64, u64)>>,
+}
+
+impl Scheduler<'_> {
+    /// Schedules until the term ends or the connection is lost, after which all is read again.
+    async fn serve_term(
+        &mut self,
+        terms: &mut watch::Receiver<Option<Term>>,
+        fence: u64,
+        stop: &watch::Receiver<bool>,
+    ) -> Result<(), BusError> {
+        // Subscribed first: nothing that ends while the streams are read is missed.
+        let subject = self.bus.subjects().pair("*", "*", "*");
+        let failed = |error: &dyn std::fmt::Display| BusError::failed("following trials", error);
+        let mut ends = self.bus.client().subscribe(subject.clone()).await.map_err(|error| failed(&error))?;
+        self.bus.client().flush().await.map_err(|error| failed(&error))?;
+        let mut agents = PresentAgents::read(self.bus).await?;
+        let mut signs = agents.subscribe(self.bus).await?;
+
+        let mut planner = Planner::new(self.options.file.clone(), self.options.seed);
+        let mut last_runs = self.bus.all_of::<PairEnd>("pairs", subject).await?;
+        last_runs.sort_by_key(|end| end.sequence);
+        planner.restore(last_runs.iter().map(|end| LastRun {
+            mesh: end.value.order.mesh.clone(),
+            from: end.value.order.from.clone(),
+            to: end.value.order.to.clone(),
+            at_unix_s: end.published_unix_ns / 1_000_000_000,
+        }));
+        let mut outstanding: BTreeMap<String, Order> = BTreeMap::new();
+        let orders = self.bus.stream("orders").await?;
+        let last_order = orders.cached_info().state.last_sequence;
+        for order in self.bus.all_of::<PublishedOrder>("orders", self.bus.subjects().order("*")).await? {
+            planner.hold(&order.value.order);
+            outstanding.insert(order.value.order.id.to_string(), order.value.order);
+        }
+        self.found.send_replace(Some((fence, last_order)));
+        let _ = self.events.send(TermEvent::Began(last_runs));
+
+        let mut link = self.bus.link();
+        let mut paused = false;
+        let mut status_at = Instant::now();
+        let mut missed: BTreeMap<String, u64> = BTreeMap::new();
+        let mut look = tokio::time::interval(LOOK);
+        look.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        loop {
+            tokio::select! {
+                _ = look.tick() => {}
+                Some(message) = ends.next() => {
+                    if let Ok(end) = serde_json::from_slice::<PairEnd>(&message.payload) {
+                        self.end(&mut planner, &mut outstanding, end, terms);
+                    }
+                    continue;
+                }
+                Some(sign) = signs.next() => {
+                    agents.hear(&sign);
+                    continue;
+                }
+                changed = link.wait_for(|link| *link == Link::Down) => {
+                    drop(changed);
+                    return Err(BusError::failed("scheduling", "the connection to NATS was lost"));
+                }
+            }
+            let term = *terms.borrow();
+            let Some(term) = term.filter(|term| term.fence == fence) else { return Ok(()) };
+            if *stop.borrow() {
+                return Ok(());
+            }
+            let now_unix_s = term.clock.unix_s();
+            let now = Moment { unix_s: now_unix_s, utc_offset_s: self.options.utc_offset_s };
+            planner.set_hosts(agents.hosts());
+            let begin = Instant::now();
+            if begin >= status_at {
+                paused = pause(self.bus).await?.is_some();
+                for mesh in take_run_requests(self.bus, self.options.file.mesh_names()).await? {
+                    planner.run_now(&mesh, now);
+                }
+            }
+            let due = if paused { Vec::new() } else { planner.due(now) };
+            let took = begin.elapsed();
+            for order in due {
+                // A scheduler that was held up here orders nothing any more.
+                if !term.is_valid() {
+                    return Ok(());
+                }
+                self.publish(&order, fence, now_unix_s).await?;
+                outstanding.insert(order.id.to_string(), order);
+            }
+            let slots = planner.missed();
+            for slot in &slots {
+                *missed.entry(slot.reason.to_string()).or_default() += 1;
+            }
+            if !slots.is_empty() {
+                let _ = self.events.send(TermEvent::Missed(slots));
+            }
+            let _ = self.events.send(TermEvent::Planned { took, outstanding: outstanding.len(), now_unix_s });
+            if begin >= status_at {
+                status_at = begin + STATUS;
+                let _ = self.events.send(TermEvent::Agents(now_unix_s, agents.clone()));
+                let status = ScheduleStatus {
+                    scheduler: self.options.holder.clone(),
+                    present: agents.present(),
+                    outstanding: outstanding.values().take(1_000).map(OutstandingOrder::of).collect(),
+                    outstanding_count: outstanding.len(),
+                    next_unix_s: planner.next_wake(now),
+                    planning_ns: u64::try_from(took.as_nanos()).unwrap_or(u64::MAX),
+                    warnings: planner.warnings(),
+                    missed: missed.clone(),
+                    alerts: self.alerts.borrow().clone(),
+                };
+                put_status(self.bus, &status).await?;
+            }
+        }
+    }
+
+    fn end(
+        &self,
+        planner: &mut Planner,
+        outstanding: &mut BTreeMap<String, Order>,
+        end: PairEnd,
+        terms: &watch::Receiver<Option<Term>>,
+    ) {
+        let Some(term) = *terms.borrow() else { return };
+        let now = Moment { unix_s: term.clock.unix_s(), utc_offset_s: self.options.utc_offset_s };
+        let outcome = match &end.outcome {
+            OrderOutcome::Measured => Outcome::Measured,
+            OrderOutcome::Failed { .. } => Outcome::Failed,
+            OrderOutcome::Missed { .. } => Outcome::NotBegun,
+        };
+        planner.ended(&end.order.id, outcome, end.bytes, now);
+        outstanding.remove(&end.order.id.to_string());
+        let kept = Kept {
+            subject: String::new(),
+            published_unix_ns: term.clock.unix_ns(),
+            sequence: 0,
+            value: end,
+        };
+        let _ = self.events.send(TermEvent::Ended(Box::new(kept)));
+    }
+
+    async fn publish(&self, order: &Order, fence: u64, now_unix_s: u64) -> Result<(), BusError> {
+        let failed = |error: &dyn std::fmt::Display| BusError::failed(format!("ordering {}", order.id), error);
+        let record = record_name(order, now_unix_s);
+        let published = PublishedOrder { order: order.clone(), record, fence };
+        let payload = serde_json::to_vec(&published).map_err(|error| failed(&error))?;
+        let name = format!("{}-{:016x}", now_unix_s, hash(&order.id.to_string()));
+        let mut headers = HeaderMap::new();
+        headers.insert(NATS_MESSAGE_ID, name.as_str());
+        let subject = self.bus.subjects().order(&name);
+        let sent = self.bus.jetstream().publish_with_headers(subject, headers, payload.into()).await;
+        sent.map_err(|error| failed(&error))?.await.map_err(|error| failed(&error)).map(drop)
+    }
+}
+
+/// Returns the name of an order's record: the time by the server's clock, and a tail that the order decides.
+fn record_name(order: &Order, now_unix_s: u64) -> RecordId {
+    let time = jiff::Timestamp::from_second(i64::try_from(now_unix_s).unwrap_or_default()).unwrap_or_default();
+    let tail = hash(&order.id.to_string()) & 0xffff_ffff;
+    RecordId(format!("{}-{tail:08x}", time.strftime("%Y%m%dT%H%M%S")))
+}
+
+/// FNV-1a, which is the same in all processes and versions.
+fn hash(text: &str) -> u64 {
+    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+    for byte in text.bytes() {
+        hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    }
+    hash
+}
