@@ -11,6 +11,7 @@ pub mod enrolment;
 // mod ingest;
 mod lease;
 pub mod metrics;
+pub mod notify;
 mod orders;
 mod presence;
 mod record_parts;
