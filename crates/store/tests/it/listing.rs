@@ -104,7 +104,7 @@ fn the_runs_of_a_command_come_in_their_order_with_what_measured_them() {
     keep("stopped", 17, "linerate stream a b", Ending::Interrupted);
     keep("c", 30, "linerate stream a b", Ending::Finished);
     keep("later", 40, "linerate stream a b", Ending::Finished);
-    let connection = rusqlite::Connection::open(store.path()).expect("open");
+    let connection = rusqlite::Connection::open(store.file().expect("a file")).expect("open");
     let change = |id: &str, body: &str| {
         connection
             .execute("UPDATE plan SET body = ?1 WHERE run = (SELECT number FROM run WHERE id = ?2)", [body, id])
@@ -127,7 +127,7 @@ fn what_a_later_version_wrote_is_listed_and_refused_in_words() {
     let store = open(&folder.path().join("s.db"));
     let record = record("run", 1);
     store.begin(&record).expect("begin").end(&record, Ending::Finished).expect("end");
-    let connection = rusqlite::Connection::open(store.path()).expect("open");
+    let connection = rusqlite::Connection::open(store.file().expect("a file")).expect("open");
     let later = r#"UPDATE run SET headline = '{"result":"x","quantity":"colour"}', verdict = '{"limit":"moon","confidence":"high"}';
                    UPDATE plan SET body = json_set(body, '$.schema', 'linerate.record/99')"#;
     connection.execute_batch(later).expect("written");
@@ -144,14 +144,16 @@ fn a_hundred_thousand_records_are_listed() {
     let folder = folder();
     let store = open(&folder.path().join("results.db"));
     drop(store.begin(&record("first", 0)).expect("begin"));
-    let connection = rusqlite::Connection::open(store.path()).expect("open");
+    let connection = rusqlite::Connection::open(store.file().expect("a file")).expect("open");
     connection
         .execute_batch(
             "BEGIN;
              WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 100000)
-             INSERT INTO run SELECT NULL, printf('%08x', (i * 40503) % 4294967296), i, i, '[\"linerate\",\"lab\"]',
-                    CASE i % 10 WHEN 0 THEN 'device' ELSE 'stream' END, printf('host-%d udp', i % 1000), NULL, NULL,
-                    'finished', 1, '', 3, 9, 9, NULL, NULL, i % 10 = 0 FROM n;
+             INSERT INTO run (id, started_unix_ns, changed_unix_ns, command, kind, search_text, state, locked, boot, results, trials,
+                              attempts, changed, command_key)
+             SELECT printf('%08x', (i * 40503) % 4294967296), i, i, command, CASE i % 10 WHEN 0 THEN 'device' ELSE 'stream' END,
+                    printf('host-%d udp', i % 1000), 'finished', 1, '', 3, 9, 9, i % 10 = 0, command_key
+             FROM n, run WHERE id = 'first';
              INSERT OR IGNORE INTO plan SELECT number, printf('%.2000c', 'x') FROM run;
              COMMIT",
         )
@@ -211,7 +213,7 @@ fn hosts_of_listed_runs_are_read_from_their_plans() {
     for id in ["both", "none", "damaged", "other", "long"] {
         drop(store.begin(&record(id, 1)).expect("begin"));
     }
-    let connection = rusqlite::Connection::open(store.path()).expect("open");
+    let connection = rusqlite::Connection::open(store.file().expect("a file")).expect("open");
     let write = |id: &str, body: &str| {
         let sql = "UPDATE plan SET body = ? WHERE run = (SELECT number FROM run WHERE id = ?)";
         assert_eq!(connection.execute(sql, [body, id]).expect("written"), 1);

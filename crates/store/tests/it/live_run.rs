@@ -177,7 +177,7 @@ fn a_run_taken_over_or_deleted_behind_its_back_takes_no_more_trials() {
     let folder = folder();
     let store = open(&folder.path().join("results.db"));
     let mut live = store.begin(&record("one", 1)).expect("begin");
-    let other = rusqlite::Connection::open(store.path()).expect("open");
+    let other = rusqlite::Connection::open(store.file().expect("a file")).expect("open");
     // As a second program would, where the file system has no locks.
     other.execute("UPDATE run SET attempts = attempts + 1", []).expect("update");
     let error = live.trial(&trial(0), &summary(1.0)).expect_err("not as it was left");

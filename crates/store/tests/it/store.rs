@@ -2,7 +2,7 @@
 
 use crate::sample::{folder, open, record, summary, trial};
 use linerate_model::{Caveat, CaveatKind, Message, RecordId, RunSummary};
-use linerate_store::{Ending, Query, State, Store, StoreError};
+use linerate_store::{Ending, Query, State, Store, StoreError, StoreLocation};
 use linerate_testsuite::files::mode;
 use std::path::Path;
 
@@ -72,7 +72,7 @@ fn a_deleted_record_is_gone_with_all_that_belongs_to_it() {
     assert!(matches!(store.load("one"), Err(StoreError::Unknown { .. })));
     assert!(matches!(store.delete("one"), Err(StoreError::Unknown { .. })));
     assert_eq!(store.load("two").expect("the other stays").trials.len(), 1);
-    let connection = rusqlite::Connection::open(store.path()).expect("open");
+    let connection = rusqlite::Connection::open(store.file().expect("a file")).expect("open");
     for table in ["run", "plan", "trial", "found"] {
         let rows = connection.query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get(0));
         assert_eq!(rows, Ok(1), "{table}");
@@ -89,7 +89,7 @@ fn other_files_are_refused_and_left_alone() {
     std::fs::write(&text, "not a database, but long enough to have a header of one hundred bytes. ".repeat(9))
         .expect("write");
     let before = std::fs::read(&text).expect("read");
-    let error = Store::open(Some(&text)).err().expect("no store").to_string();
+    let error = Store::open(&StoreLocation::file(&text)).err().expect("no store").to_string();
     assert!(error.contains("notes.txt is not a linerate store") && error.contains("--store"), "{error}");
     assert_eq!(std::fs::read(&text).expect("read"), before);
 
@@ -98,21 +98,21 @@ fn other_files_are_refused_and_left_alone() {
     connection.execute_batch("CREATE TABLE theirs (x)").expect("create");
     drop(connection);
     let before = std::fs::read(&other).expect("read");
-    assert!(matches!(Store::open(Some(&other)), Err(StoreError::NotAStore { .. })));
+    assert!(matches!(Store::open(&StoreLocation::file(&other)), Err(StoreError::NotAStore { .. })));
     assert_eq!(std::fs::read(&other).expect("read"), before);
 }
 
 #[test]
 fn another_format_is_refused_and_left_alone() {
     let folder = folder();
-    let path = open(&folder.path().join("results.db")).path().to_owned();
+    let path = open(&folder.path().join("results.db")).file().expect("a file").to_owned();
     for format in [3, 99] {
         let connection = rusqlite::Connection::open(&path).expect("open");
         connection.pragma_update(None, "user_version", format).expect("pragma");
         drop(connection);
         let before = std::fs::read(&path).expect("read");
-        let error = Store::open(Some(&path)).err().expect("another format").to_string();
-        assert!(error.contains(&format!("has format {format}, and this linerate reads 4 alone")), "{error}");
+        let error = Store::open(&StoreLocation::file(&path)).err().expect("another format").to_string();
+        assert!(error.contains(&format!("has format {format}, and this linerate reads 5 alone")), "{error}");
         assert!(error.contains("--store: nothing was changed"), "{error}");
         assert_eq!(std::fs::read(&path).expect("read"), before);
     }
@@ -154,7 +154,9 @@ fn a_file_cut_short_is_refused() {
     for length in [whole.len() - 1, whole.len() / 2, 8192, 4096, 1000, 100, 50, 10] {
         let short = folder.path().join(format!("short-{length}.db"));
         std::fs::write(&short, &whole[..length]).expect("write");
-        let error = Store::open(Some(&short)).err().unwrap_or_else(|| panic!("{length} of {} bytes", whole.len()));
+        let error = Store::open(&StoreLocation::file(&short))
+            .err()
+            .unwrap_or_else(|| panic!("{length} of {} bytes", whole.len()));
         let expected = matches!(error, StoreError::Damaged { .. } | StoreError::NotAStore { .. });
         assert!(expected && error.to_string().contains("--store"), "{length}: {error:?}");
         assert_eq!(std::fs::read(&short).expect("read"), whole[..length], "{length}: left alone");
@@ -165,10 +167,10 @@ fn a_file_cut_short_is_refused() {
 fn places_that_cannot_be_written_are_named() {
     // No one may make files there, not even root.
     for path in ["/proc/linerate/results.db", "/proc/results.db"] {
-        let error = Store::open(Some(Path::new(path))).err().expect(path).to_string();
+        let error = Store::open(&StoreLocation::file(Path::new(path))).err().expect(path).to_string();
         assert!(error.contains("/proc") && error.contains("--store"), "{error}");
     }
     let folder = folder();
-    let error = Store::open(Some(folder.path())).err().expect("a folder is no file").to_string();
+    let error = Store::open(&StoreLocation::file(folder.path())).err().expect("a folder is no file").to_string();
     assert!(error.contains(&*folder.path().to_string_lossy()), "{error}");
 }
