@@ -50,6 +50,7 @@ needs() {
             echo "chromium|chromium-browser|google-chrome chromium"
             echo "npm npm"
             echo "stamp-suite crate:stamp-suite@1.0.0"
+            echo "pg_ctlcluster|postgres postgresql"
             ;;
         check)
             echo "c++ build-essential"

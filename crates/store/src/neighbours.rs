@@ -29,7 +29,7 @@ impl Store {
         let mut runs = self.read(|session| {
             session.rows(&of_command(), &values, |row| {
                 let (_, shown) = RunRow::read(row)?;
-                let (version, systems) = hosts_in_plan::version_and_systems(row.text(14)?);
+                let (version, systems) = hosts_in_plan::version_and_systems(row.optional_text(14)?.unwrap_or_default());
                 Ok(RunOfCommand { row: shown, version, systems })
             })
         })?;
@@ -70,7 +70,7 @@ impl Store {
 fn of_command() -> String {
     let columns = RunRow::COLUMNS;
     format!(
-        "SELECT {columns}, body FROM run JOIN plan ON plan.run = number
+        "SELECT {columns}, (SELECT body FROM plan WHERE plan.run = run.number) FROM run
          WHERE command_key = ?1 AND kind = ?2 AND state = ?3 ORDER BY started_unix_ns DESC, run.id DESC LIMIT ?4"
     )
 }

@@ -6,6 +6,7 @@ use crate::body::{Parts, UnreadableRecord};
 use crate::changed::{followers, renew};
 use crate::feed::{Feed, FeedFolder, FeedWriter};
 use crate::location::default_path;
+use crate::postgres::PostgresBackend;
 use crate::sqlite::SqliteBackend;
 use crate::{StoreError, StoreLocation, pairs, rows};
 use linerate_model::{Record, RecordId, SCHEMA};
@@ -34,10 +35,7 @@ impl Store {
         let backend: Box<dyn Backend> = match &location {
             StoreLocation::Default => Box::new(SqliteBackend::open(default_path()?)?),
             StoreLocation::File(path) => Box::new(SqliteBackend::open(path.clone())?),
-            StoreLocation::Postgres(url) => {
-                let reason = "this program is built without PostgreSQL".to_owned();
-                return Err(StoreError::Unreachable { store: url.to_string(), reason });
-            }
+            StoreLocation::Postgres(url) => Box::new(PostgresBackend::open(url)?),
         };
         let feeds = backend.file().map(FeedFolder::of);
         let store = Self { location, backend, feeds };
@@ -166,6 +164,8 @@ impl Store {
     ) -> Result<T, StoreError> {
         let mut answer = None;
         self.backend.transact(access, &mut |session| {
+            // A lock in an earlier answer ends before it is taken again.
+            answer = None;
             answer = Some(body(session)?);
             Ok(())
         })?;
