@@ -141,7 +141,7 @@ fn store_part(store: &Store, payload: &[u8]) -> Stored {
     let result = match part {
         RecordPart::Begin(record) => store.ingest_begin(&record),
         RecordPart::Trial { record, number, result, summary } => store.ingest_trial(&record, number, &result, &summary),
-        RecordPart::End { record, ending } => store.ingest_end(&record, ending.into()),
+        RecordPart::End { record, attempts, ending } => store.ingest_end(&record, attempts, ending.into()),
     };
     match result {
         Ok(_) => Stored::Yes,

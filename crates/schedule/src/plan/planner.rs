@@ -290,12 +290,30 @@ impl Planner {
             return false;
         };
         let (Some(from), Some(to)) = (self.hosts.find(from), self.hosts.find(to)) else { return false };
-        let pair = PairOfMesh { mesh: target as u32, from, to };
-        if from == to || !self.queued.insert(pair) {
+        self.queue(PairOfMesh { mesh: target as u32, from, to }, now)
+    }
+
+    /// Queues all pairs of a mesh now, in addition to its schedule. Its budget and hours hold.
+    pub fn run_now(&mut self, mesh: &str, now: Moment) {
+        let Some(index) = self.mesh_index(mesh) else { return };
+        for round in 0..self.meshes[index].rounds.count() {
+            for (from, to) in self.meshes[index].rounds.pairs(round) {
+                self.queue(PairOfMesh { mesh: index as u32, from, to }, now);
+                if self.file.meshes[index].both_ways {
+                    self.queue(PairOfMesh { mesh: index as u32, from: to, to: from }, now);
+                }
+            }
+        }
+    }
+
+    /// Queues a trial outside the schedule. Returns `false` if one is queued already.
+    fn queue(&mut self, pair: PairOfMesh, now: Moment) -> bool {
+        if pair.from == pair.to || !self.queued.insert(pair) {
             return false;
         }
-        let due = self.meshes[target].clock.opens(now);
-        let not_after = self.not_after(target, due, now.utc_offset_s);
+        let mesh = pair.mesh as usize;
+        let due = self.meshes[mesh].clock.opens(now);
+        let not_after = self.not_after(mesh, due, now.utc_offset_s);
         self.sequence += 1;
         let slot = Slot { pair, due, not_after, suspicion: true, blocked: MissReason::Busy };
         self.future.insert((due, self.sequence), slot);
