@@ -284,22 +284,29 @@ impl Planner {
 
     /// Queues the trials by which a suspicion about a pair is checked: those of the mesh that `suspect` of `mesh` names.
     ///
-    /// Returns whether a trial was queued. It is not if `mesh` names no such mesh, or if the pair's trial is queued already.
+    /// Returns whether a trial was queued. It is not if `mesh` names no such mesh, or if the pair's trial is due already.
     pub fn suspect(&mut self, mesh: &str, from: &HostName, to: &HostName, now: Moment) -> bool {
         let Some(target) = self.mesh_index(mesh).and_then(|index| self.file.meshes[index].suspect) else {
             return false;
         };
         let (Some(from), Some(to)) = (self.hosts.find(from), self.hosts.find(to)) else { return false };
         let pair = PairOfMesh { mesh: target as u32, from, to };
-        if from == to || !self.queued.insert(pair) {
+        let due = self.meshes[target].clock.opens(now);
+        if from == to || (!self.queued.insert(pair) && !self.withdraw(pair, due)) {
             return false;
         }
-        let due = self.meshes[target].clock.opens(now);
         let not_after = self.not_after(target, due, now.utc_offset_s);
         self.sequence += 1;
         let slot = Slot { pair, due, not_after, suspicion: true, blocked: MissReason::Busy };
         self.future.insert((due, self.sequence), slot);
         true
+    }
+
+    /// Removes the slot of a pair that is due later than `due`. Returns whether there was one.
+    fn withdraw(&mut self, pair: PairOfMesh, due: u64) -> bool {
+        let mut later = self.future.range((due + 1, 0)..).filter(|(_, slot)| slot.pair == pair);
+        let Some(key) = later.next().map(|(key, _)| *key) else { return false };
+        self.future.remove(&key).is_some()
     }
 
     /// Returns the Unix time at which [`Planner::due`] may return orders or find missed slots without another event.

@@ -73,13 +73,14 @@ impl Rounds {
         match self {
             Self::Circle(hosts) => circle(hosts, round),
             Self::Bipartite { from, to, shared } => {
-                let mut pairs = Vec::with_capacity(from.len().min(to.len()));
-                for index in 0..from.len().min(to.len()) {
-                    let (one, other) = if from.len() <= to.len() {
-                        (from[index], to[(index + round) % to.len()])
-                    } else {
-                        (from[(index + round) % from.len()], to[index])
-                    };
+                let fewer = from.len().min(to.len());
+                let more = from.len().max(to.len());
+                let mut pairs = Vec::with_capacity(fewer);
+                for index in 0..fewer {
+                    // Even distances, so that a few rounds reach all hosts of the longer list.
+                    let place = (index * more / fewer + round) % more;
+                    let (one, other) =
+                        if from.len() <= to.len() { (from[index], to[place]) } else { (from[place], to[index]) };
                     // Of two hosts in both lists, only one order is a pair.
                     let is_twice = one > other && shared.contains(&one) && shared.contains(&other);
                     if one != other && !is_twice {
