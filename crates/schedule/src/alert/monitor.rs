@@ -18,6 +18,9 @@ const MIN_WINDOW_S: u64 = 600;
 /// Fewest slots of a window that are judged.
 const FEWEST_SLOTS: u64 = 5;
 
+/// Settling times for which the members of a former common cause are not named one by one.
+const RECOVERY: u64 = 5;
+
 /// A result of a pair.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PairResult {
@@ -45,8 +48,16 @@ pub struct Monitor {
     names: Vec<HostName>,
     meshes: Vec<MeshState>,
     active: BTreeMap<String, Alert>,
-    /// Causes of the last evaluation, by rule and mesh.
-    known: HashMap<(Rule, usize), Vec<Cause>>,
+    /// Common causes that are active, by rule and mesh.
+    known: HashMap<(Rule, usize), Known>,
+}
+
+/// Active common causes of a rule and mesh.
+#[derive(Debug, Default)]
+struct Known {
+    causes: Vec<Cause>,
+    /// Unix time at which a pair was last a member of one.
+    explained: HashMap<(u32, u32), u64>,
 }
 
 #[derive(Debug)]
@@ -226,25 +237,28 @@ impl Monitor {
             let causes = self.causes(pair);
             candidates.push(Candidate { pair, causes, affected: affected.contains_key(&pair) });
         }
-        let known = self.known.get(&(rule, mesh)).map_or(&[][..], Vec::as_slice);
-        let (causes, alone) = common_causes(candidates, known);
+        let mut known = self.known.remove(&(rule, mesh)).unwrap_or_default();
+        let (causes, alone) = common_causes(candidates, &known.causes);
         let mut subjects: BTreeMap<Subject, Vec<(u32, u32)>> = BTreeMap::new();
-        let mut settled = Vec::new();
+        known.causes.clear();
+        known.explained.retain(|_, at| *at + RECOVERY * settle >= now);
         for (cause, members) in causes {
             // A common cause is named when the other pairs have had their turn.
             if members.iter().all(|pair| now < affected[pair] + settle) {
                 continue;
             }
-            settled.push(cause);
+            known.causes.push(cause);
+            known.explained.extend(members.iter().map(|pair| (*pair, now)));
             subjects.entry(self.subject(cause, mesh)).or_default().extend(members);
         }
         for pair in alone {
-            if now >= affected[&pair] + 2 * settle {
+            // Pairs recover one by one after their common cause.
+            if now >= affected[&pair] + 2 * settle && !known.explained.contains_key(&pair) {
                 let (from, to) = (self.name(pair.0), self.name(pair.1));
                 subjects.insert(Subject::Pair { from, to }, vec![pair]);
             }
         }
-        self.known.insert((rule, mesh), settled);
+        self.known.insert((rule, mesh), known);
         for (subject, members) in subjects {
             alerts.push(self.pair_alert(rule, mesh, subject, &members, &affected));
         }
@@ -318,7 +332,7 @@ impl Monitor {
         for (index, pair) in members.iter().enumerate() {
             let state = &self.meshes[mesh].pairs[pair];
             if let Some(limit) = state.limit {
-                *limits.entry(format!("{limit:?}")).or_default() += 1;
+                *limits.entry(limit.to_string()).or_default() += 1;
             }
             if index >= 5 {
                 continue;

@@ -388,14 +388,9 @@ impl Planner {
     /// Returns the pairs of a mesh, and the periods in which all have had their turn.
     pub(super) fn size(&self, mesh: usize) -> (u64, u64) {
         let state = &self.meshes[mesh];
-        (
-            state.rounds.pairs_in_all(),
-            state
-                .rounds
-                .count()
-                .checked_div(state.rounds_a_period)
-                .map_or(0, |_| state.rounds.count().div_ceil(state.rounds_a_period)),
-        )
+        let rounds = state.rounds.count();
+        let periods = if rounds == 0 { 0 } else { rounds.div_ceil(state.rounds_a_period) };
+        (state.rounds.pairs_in_all(), periods)
     }
 
     fn mesh_index(&self, name: &str) -> Option<usize> {
@@ -438,7 +433,7 @@ impl Planner {
         let count = state.rounds.count();
         while self.meshes[mesh].due_ms(round) <= at {
             let state = &mut self.meshes[mesh];
-            if round % count == 0 && std::mem::take(&mut state.lacks_budget) {
+            if round.is_multiple_of(count) && std::mem::take(&mut state.lacks_budget) {
                 state.shift = (state.shift + (count * SHIFT_PER_MILLE / 1000).max(1)) % count;
             }
             let mut due = state.clock.unix_s(state.due_ms(round), now.utc_offset_s);
