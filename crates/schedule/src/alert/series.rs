@@ -44,7 +44,7 @@ impl Series {
 
     /// Adds a result. Returns whether it shows that the level changed for the worse.
     ///
-    /// A change has to pass the test of the trend ([`change_points`], whose probability of a false alarm is 1 % a series), to be
+    /// A change has to pass the test of the trend ([`change_points`], with false alarms in 1 % of series), to be
     /// larger than the change that lists of results mark, and larger than the scatter: a series is tested again with each result,
     /// and a mesh has many series.
     pub(super) fn add(&mut self, value: f64, unit: MeasureUnit, at: u64) -> bool {

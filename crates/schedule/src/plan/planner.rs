@@ -44,13 +44,13 @@ pub struct Planner {
     /// Size of `last_runs` at which old entries are removed.
     last_runs_limit: usize,
     restored_bytes: Vec<(usize, u32, u32, u64, u64)>,
-    /// Slots whose random slip has not passed, by due time.
+    /// Slots before the end of their random slip, by due time.
     future: BTreeMap<(u64, u64), Slot>,
     /// Due slots, by how they precede: missed before (0) or not (1), due time, sequence.
     waiting: BTreeMap<(u8, u64, u64), Slot>,
     /// Pairs that are waiting, in the future, or outstanding.
     queued: HashSet<PairOfMesh>,
-    /// Pairs whose newest slot was missed.
+    /// Pairs that missed their newest slot.
     missed_before: HashSet<PairOfMesh>,
     sequence: u64,
     running: HashMap<u64, Running>,
