@@ -290,12 +290,31 @@ impl Planner {
             return false;
         };
         let (Some(from), Some(to)) = (self.hosts.find(from), self.hosts.find(to)) else { return false };
-        let pair = PairOfMesh { mesh: target as u32, from, to };
-        let due = self.meshes[target].clock.opens(now);
-        if from == to || (!self.queued.insert(pair) && !self.withdraw(pair, due)) {
+        self.queue(PairOfMesh { mesh: target as u32, from, to }, now)
+    }
+
+    /// Queues all pairs of a mesh now, in addition to its schedule. Its budget and hours hold.
+    pub fn run_now(&mut self, mesh: &str, now: Moment) {
+        let Some(index) = self.mesh_index(mesh) else { return };
+        for round in 0..self.meshes[index].rounds.count() {
+            for (from, to) in self.meshes[index].rounds.pairs(round) {
+                self.queue(PairOfMesh { mesh: index as u32, from, to }, now);
+                if self.file.meshes[index].both_ways {
+                    self.queue(PairOfMesh { mesh: index as u32, from: to, to: from }, now);
+                }
+            }
+        }
+    }
+
+    /// Queues a trial outside the schedule, or brings a later slot of the pair forward. Returns `false` if one is queued
+    /// already.
+    fn queue(&mut self, pair: PairOfMesh, now: Moment) -> bool {
+        let mesh = pair.mesh as usize;
+        let due = self.meshes[mesh].clock.opens(now);
+        if pair.from == pair.to || (!self.queued.insert(pair) && !self.withdraw(pair, due)) {
             return false;
         }
-        let not_after = self.not_after(target, due, now.utc_offset_s);
+        let not_after = self.not_after(mesh, due, now.utc_offset_s);
         self.sequence += 1;
         let slot = Slot { pair, due, not_after, suspicion: true, blocked: MissReason::Busy };
         self.future.insert((due, self.sequence), slot);
