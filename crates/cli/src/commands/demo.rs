@@ -215,8 +215,10 @@ async fn measure(
 /// Tests a device of known limits with raw frames, the tester limit first.
 async fn raw_frames(asked: &RunRequest, results: &Results, cancel: &watch::Receiver<bool>) -> Result<Ended, Failure> {
     let words = FRAME_TEST.split_whitespace().map(str::to_owned);
-    let store = results.store.store.iter().flat_map(|file| ["--store".into(), file.clone().into_os_string()]);
-    let line = help::parse_from(words.map(Into::into).chain(store)).map_err(Failure::usage)?;
+    let mut line = help::parse_from(words).map_err(Failure::usage)?;
+    if let Some(of_test) = line.command.results_mut() {
+        of_test.store = results.store.clone();
+    }
     let Command::Device(test) = line.command else { unreachable!("FRAME_TEST is a device test") };
     // The queue is short, so that short trials do not take it for throughput.
     let device = format!("reference,max-frames={},queue=32", KNOWN.get()).parse().map_err(Failure::usage)?;

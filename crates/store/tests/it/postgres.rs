@@ -24,6 +24,12 @@ fn run(server: &Postgres, cases: &[Case]) {
 #[server_test(Program("pg_ctlcluster|postgres"))]
 fn the_suite_of_both_backends_passes() {
     let server = Postgres::start();
-    let cases = [crate::store::CASES, crate::listing::CASES, crate::changed::CASES, crate::live_run::CASES];
+    let cases = [
+        crate::store::CASES,
+        crate::listing::CASES,
+        crate::changed::CASES,
+        crate::live_run::CASES,
+        crate::pairs::CASES,
+    ];
     run(&server, &cases.concat());
 }
