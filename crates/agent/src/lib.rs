@@ -5,6 +5,8 @@
 //! [`AgentUrl`](linerate_model::AgentUrl) carries address, token and fingerprint in one line. The agent's own URL has every power
 //! that its options allow; [`Invitations`] have fewer, and a life of their own.
 //!
+//! The API has two transports: HTTP over TLS at a port of the agent (`serve`), and the NATS of a fleet (`fleet`).
+//!
 //! The path of a session: `connection_gate`, `serve` and `grant` (who may ask) -> `routes` (what can be asked) -> `sessions` and `admission`
 //! (what is allowed) -> `session` (its stages) -> an engine of `engines`, on a thread of its own, while `watching` watches the
 //! host. All of it fits a single-threaded tokio runtime: what blocks runs on threads of its own.
@@ -12,6 +14,7 @@
 
 mod admission;
 mod advertise;
+mod allowed_hours;
 mod allowed_interfaces;
 mod allowed_servers;
 mod api_listener;
@@ -20,6 +23,7 @@ mod confinement;
 mod connection_gate;
 mod engines;
 mod error_response;
+mod fleet;
 #[cfg(feature = "fuzzing")]
 #[doc(hidden)]
 pub mod fuzzing;
@@ -30,6 +34,7 @@ mod limits;
 mod metrics;
 mod openapi;
 mod options;
+mod origin;
 mod pairing;
 mod ports;
 pub mod private_file;
@@ -38,6 +43,7 @@ mod routes;
 mod serve;
 mod served;
 mod session;
+mod session_log;
 mod sessions;
 mod shared;
 mod slots;
@@ -49,6 +55,7 @@ mod timeouts;
 mod token;
 mod watching;
 
+pub use allowed_hours::AllowedHours;
 pub use allowed_interfaces::AllowedInterfaces;
 pub use allowed_servers::{AllowedServer, AllowedServers, AllowedUser, BadAllowance};
 pub use budget::Budget;
@@ -64,6 +71,7 @@ pub use options::{AgentOptions, Confinement};
 pub use pairing::PAIRING_TIME;
 pub use routes::openapi;
 pub use serve::Agent;
+pub use session_log::SessionLog;
 pub use start_error::StartError;
 pub use timeouts::Timeouts;
 pub use token::{BadToken, Token};

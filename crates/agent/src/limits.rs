@@ -1,6 +1,6 @@
 //! What an agent's owner allows.
 
-use crate::{AllowedInterfaces, AllowedServers, Budget};
+use crate::{AllowedHours, AllowedInterfaces, AllowedServers, Budget};
 use ipnet::IpNet;
 use linerate_engine::{AllowedPeers, DataPorts};
 use linerate_model::{Net, Power, Powers};
@@ -18,6 +18,8 @@ pub struct Limits {
     /// The longest session, from its start to its end, warm-up included, and the longest preparation of one. A task
     /// that has no length of its own is ended there.
     pub max_time: Nanos,
+    /// Hours of the day at which sessions are allowed. `None` allows all.
+    pub hours: Option<AllowedHours>,
     /// Sessions under way at once. A trial has one for each of its loads.
     pub max_trials: usize,
     /// Connections or sockets of one session on this host.
@@ -48,6 +50,7 @@ impl Default for Limits {
         Self {
             max_rate: None,
             max_time: Nanos::from_secs(600),
+            hours: None,
             max_trials: 4,
             max_flows: 2 * Net::MOST_FLOWS as u64,
             budget: Budget::default(),

@@ -2,7 +2,7 @@
 //! <https://spec.openapis.org/oas/v3.1.0>
 
 use crate::route::{Answer, Route};
-use linerate_control::{ApiError, ErrorKind, PROTOCOL, PROTOCOL_HEADER};
+use linerate_control::{ApiError, ErrorKind, PROTOCOL, PROTOCOL_HEADER, neighbours};
 use schemars::SchemaGenerator;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
@@ -52,7 +52,7 @@ fn operation(route: &Route, generator: &mut SchemaGenerator) -> Value {
     let mut errors = [&[ErrorKind::Limit], route.errors].concat();
     if route.versioned {
         parameters.push(json!({
-            "name": PROTOCOL_HEADER, "in": "header", "required": true, "schema": {"type": "integer", "const": PROTOCOL}
+            "name": PROTOCOL_HEADER, "in": "header", "required": true, "schema": {"type": "integer", "minimum": neighbours().0, "maximum": neighbours().1}
         }));
         errors.push(ErrorKind::Protocol);
     }

@@ -1,6 +1,6 @@
 //! Options of an agent.
 
-use crate::{EngineOptions, Identity, Invitations, Limits, StartError, Timeouts, Token};
+use crate::{EngineOptions, Identity, Invitations, Limits, SessionLog, StartError, Timeouts, Token};
 use linerate_control::pairing::PairingCode;
 use linerate_engine::Report;
 use linerate_model::{Duplex, HostName};
@@ -44,6 +44,8 @@ pub struct AgentOptions {
     pub data_addresses: Vec<IpAddr>,
     /// Told of each session that has ended, in a line.
     pub report: Report,
+    /// Log of sessions for the owner. `None` keeps none.
+    pub session_log: Option<SessionLog>,
     /// What it keeps when it gives up all else; none for an agent that is a part of a program that needs more. The
     /// thread that starts the agent is bound too, for good.
     pub confinement: Option<Confinement>,
@@ -72,6 +74,7 @@ impl AgentOptions {
             link_duplexes: BTreeMap::new(),
             data_addresses: Vec::new(),
             report: Report::default(),
+            session_log: None,
             confinement: None,
         })
     }

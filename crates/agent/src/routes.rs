@@ -1,12 +1,13 @@
 //! What can be asked of an agent: one table, from which both the router and its OpenAPI description are made.
 
 use crate::admission::admit_ports;
-use crate::connection_gate::GatedConnection;
 use crate::error_response::ErrorResponse;
 use crate::grant::Grant;
 use crate::openapi::describe;
+use crate::origin::Origin;
 use crate::pairing;
 use crate::route::{Answer, Method, Route};
+use crate::sessions::Opening;
 use crate::shared::Shared;
 use axum::body::Bytes;
 use axum::extract::{DefaultBodyLimit, FromRequest, Path, Request, State};
@@ -18,12 +19,16 @@ use axum::routing::on;
 use axum::{Extension, Json, Router};
 use futures_util::{Stream, StreamExt as _};
 use linerate_control::pairing::{Paired, PairingMessage, PairingProof};
-use linerate_control::{ClockReading, Closed, ErrorKind, PROTOCOL, PROTOCOL_HEADER, REPEATED_HEADER, Resolve};
+use linerate_control::{
+    ClockReading, Closed, ErrorKind, FENCE_HEADER, PROTOCOL, PROTOCOL_HEADER, REPEATED_HEADER, Resolve, is_neighbour,
+    neighbours,
+};
 use linerate_model::{Assignment, Host, HostCounters, HostCounts, Mac, Order, PortInfo, SessionId, Stage};
 use linerate_units::Nanos;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::DeserializeOwned;
 use std::future::ready;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -204,7 +209,10 @@ pub(crate) fn router(shared: Arc<Shared>) -> Router {
     let router = ROUTES.iter().fold(Router::new(), |router, route| {
         let longest = DefaultBodyLimit::max(longest_body(route.path, &shared));
         let method = (route.handler)(route.method.filter()).layer(longest);
-        router.route(route.path, if route.versioned { method.route_layer(from_fn(same_protocol)) } else { method })
+        router.route(
+            route.path,
+            if route.versioned { method.route_layer(from_fn(neighbouring_protocol)) } else { method },
+        )
     });
     router
         .fallback(|| ready(ErrorResponse::new(ErrorKind::NotFound, "no such route; GET /v1/openapi.json lists them")))
@@ -217,19 +225,21 @@ pub(crate) fn router(shared: Arc<Shared>) -> Router {
         .with_state(shared)
 }
 
-/// Lets a request pass that speaks this version of the protocol.
-async fn same_protocol(request: Request, next: Next) -> Response {
+/// Lets a request pass that speaks this version of the protocol or a neighbour of it.
+async fn neighbouring_protocol(request: Request, next: Next) -> Response {
     let theirs = request.headers().get(PROTOCOL_HEADER).map(|value| String::from_utf8_lossy(value.as_bytes()));
-    if theirs.as_deref() == Some(PROTOCOL.to_string().as_str()) {
+    if theirs.as_deref().and_then(|theirs| theirs.parse().ok()).is_some_and(is_neighbour) {
         return next.run(request).await;
     }
     let theirs = theirs.map_or("none".to_owned(), |theirs| theirs.chars().take(20).collect());
     let error = ErrorResponse::new(
         ErrorKind::Protocol,
         format!(
-            "the agent (linerate {}) speaks protocol {PROTOCOL}, the request protocol {theirs}; install the same version of \
-             linerate on both hosts",
-            env!("CARGO_PKG_VERSION")
+            "the agent (linerate {}) speaks protocol {PROTOCOL} and works with {} to {}, the request speaks protocol {theirs}; install \
+             the same version of linerate on both hosts",
+            env!("CARGO_PKG_VERSION"),
+            neighbours().0,
+            neighbours().1
         ),
     );
     error.into_response()
@@ -279,20 +289,33 @@ async fn host(
 
 async fn pair(
     State(shared): State<Arc<Shared>>,
-    Extension(connection): Extension<GatedConnection>,
+    Extension(origin): Extension<Origin>,
     Body(message): Body<PairingMessage>,
 ) -> Result<Json<PairingMessage>, ErrorResponse> {
     let pairing = shared.pairing.as_ref().ok_or_else(pairing::none)?;
-    Ok(Json(pairing.begin(&message, connection.peer(), Instant::now())?))
+    Ok(Json(pairing.begin(&message, peer(origin)?, Instant::now())?))
 }
 
 async fn confirm(
     State(shared): State<Arc<Shared>>,
-    Extension(connection): Extension<GatedConnection>,
+    Extension(origin): Extension<Origin>,
     Body(proof): Body<PairingProof>,
 ) -> Result<Json<Paired>, ErrorResponse> {
     let pairing = shared.pairing.as_ref().ok_or_else(pairing::none)?;
-    Ok(Json(pairing.confirm(&proof, connection.peer(), Instant::now())?))
+    Ok(Json(pairing.confirm(&proof, peer(origin)?, Instant::now())?))
+}
+
+/// Returns the host at the other end of the request's connection.
+fn peer(origin: Origin) -> Result<IpAddr, ErrorResponse> {
+    origin.peer.ok_or_else(|| ErrorResponse::new(ErrorKind::NotFound, "members of a fleet do not pair"))
+}
+
+/// Reads the fence of the scheduler that sends a request. Returns `None` for a request of no scheduler.
+fn fence(headers: &HeaderMap) -> Result<Option<u64>, ErrorResponse> {
+    let Some(value) = headers.get(FENCE_HEADER) else { return Ok(None) };
+    let fence = value.to_str().ok().and_then(|text| text.parse().ok());
+    let error = || ErrorResponse::new(ErrorKind::BadRequest, format!("the header {FENCE_HEADER} is no number"));
+    fence.map(Some).ok_or_else(error)
 }
 
 async fn counters() -> Result<Json<HostCounters>, ErrorResponse> {
@@ -304,20 +327,20 @@ async fn counters() -> Result<Json<HostCounters>, ErrorResponse> {
 }
 
 /// Runs on the event loop, so that no other thread has to be woken between the two times.
-async fn clock(Extension(connection): Extension<GatedConnection>) -> Json<ClockReading> {
-    let receive_ns = connection.last_read();
-    Json(ClockReading { receive_ns, transmit_ns: linerate_sys::clock::now() })
+async fn clock(Extension(origin): Extension<Origin>) -> Json<ClockReading> {
+    Json(ClockReading { receive_ns: origin.received_ns, transmit_ns: linerate_sys::clock::now() })
 }
 
 async fn open(
     State(shared): State<Arc<Shared>>,
     Extension(grant): Extension<Grant>,
-    Extension(connection): Extension<GatedConnection>,
+    Extension(origin): Extension<Origin>,
     headers: HeaderMap,
     Body(assignment): Body<Assignment>,
 ) -> Result<Sse<impl Stream<Item = Result<Event, axum::Error>>>, ErrorResponse> {
-    let is_repeated = headers.contains_key(REPEATED_HEADER);
-    let stages = shared.sessions.open(assignment, &grant, connection.peer(), is_repeated).await?;
+    let opening =
+        Opening { peer: origin.peer, is_repeated: headers.contains_key(REPEATED_HEADER), fence: fence(&headers)? };
+    let stages = shared.sessions.open(assignment, &grant, opening).await?;
     let events = stages.map(|stage| Event::default().json_data(stage));
     Ok(Sse::new(events).keep_alive(KeepAlive::new().interval(Duration::from_secs(5))))
 }
@@ -325,11 +348,11 @@ async fn open(
 async fn order(
     State(shared): State<Arc<Shared>>,
     Extension(grant): Extension<Grant>,
-    Extension(connection): Extension<GatedConnection>,
+    Extension(origin): Extension<Origin>,
     Path(id): Path<String>,
     Body(order): Body<Order>,
 ) -> Result<StatusCode, ErrorResponse> {
-    shared.sessions.order(&SessionId(id), order, &grant, (connection.peer(), connection.zone()))?;
+    shared.sessions.order(&SessionId(id), order, &grant, origin)?;
     Ok(StatusCode::NO_CONTENT)
 }
 

@@ -3,6 +3,7 @@
 use crate::api_listener::{ApiAddress, ApiListener};
 use crate::connection_gate::{ConnectionGate, GatedConnection};
 use crate::error_response::ErrorResponse;
+use crate::fleet::FleetMembership;
 use crate::grant::Credentials;
 use crate::options::AgentOptions;
 use crate::pairing::Pairing;
@@ -18,6 +19,7 @@ use axum::response::{IntoResponse, Response};
 use axum_server::Handle;
 use axum_server::tls_rustls::{RustlsAcceptor, RustlsConfig};
 use hyper_util::rt::TokioTimer;
+use linerate_bus::Bus;
 use linerate_control::{PROTOCOL, PROTOCOL_HEADER};
 use linerate_engine::{Engine, PortServer, Reserve, StrangerReplies};
 use linerate_model::AgentUrl;
@@ -49,6 +51,8 @@ pub struct Agent {
     server: JoinHandle<std::io::Result<()>>,
     /// Ends sessions whose invitation has ended; none where there can be no invitations.
     revoking: Option<JoinHandle<()>>,
+    /// Service to a fleet. `None` for an agent of no fleet.
+    fleet: Option<FleetMembership>,
 }
 
 impl Agent {
@@ -110,7 +114,14 @@ impl Agent {
             link_duplexes: options.link_duplexes,
             data_addresses: options.data_addresses,
         };
-        let sessions = Arc::new(Sessions::new(engines, limits.clone(), port.as_ref(), timeouts, options.report));
+        let sessions = Arc::new(Sessions::new(
+            engines,
+            limits.clone(),
+            port.as_ref(),
+            timeouts,
+            options.report,
+            options.session_log,
+        ));
         let shared = Arc::new(Shared { limits, timeouts, host, sessions, pairing, credentials });
         let gate = ConnectionGate::new(Arc::clone(&shared), timeouts.unadmitted);
         let app = router(Arc::clone(&shared)).layer(from_fn_with_state(Arc::clone(&shared), admit));
@@ -126,7 +137,17 @@ impl Agent {
         server.http_builder().http1().timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT);
         let server = tokio::spawn(server.serve(app.into_make_service()));
         let revoking = has_invitations.then(|| tokio::spawn(stop_without_credential(Arc::clone(&shared))));
-        Ok(Self { url, confined, shared, handle, port, server, revoking })
+        Ok(Self { url, confined, shared, handle, port, server, revoking, fleet: None })
+    }
+
+    /// Serves the API to the fleet that `bus` connects to, too. The connection is made again for ever; meanwhile, sessions
+    /// that nobody leads are stopped.
+    ///
+    /// # Errors
+    /// Another process serves with the same credentials, or the connection is closed.
+    pub async fn join_fleet(&mut self, bus: Bus) -> Result<(), StartError> {
+        self.fleet = Some(FleetMembership::begin(bus, Arc::clone(&self.shared)).await?);
+        Ok(())
     }
 
     /// Returns the URL by which clients reach the agent.
@@ -159,6 +180,9 @@ impl Agent {
     /// later where files have to be removed.
     pub async fn shutdown(mut self) {
         self.shared.sessions.shut_down().await;
+        if let Some(fleet) = &mut self.fleet {
+            fleet.leave().await;
+        }
         self.handle.graceful_shutdown(Some(LAST_WORDS));
         let _ = tokio::time::timeout(LAST_WORDS * 2, &mut self.server).await;
     }
@@ -191,6 +215,7 @@ async fn admit(
     mut request: Request,
     next: Next,
 ) -> Response {
+    request.extensions_mut().insert(connection.origin());
     if is_for_strangers(request.uri().path()) {
         return next.run(request).await;
     }

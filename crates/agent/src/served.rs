@@ -13,7 +13,8 @@ pub(crate) fn line(opener: &Opener, assignment: &Assignment, outcome: &Outcome) 
         Err(failure) if failure.kind == FailureKind::Stopped => format!("stopped: {}", failure.message),
         Err(failure) => format!("failed: {}", failure.message),
     };
-    format!("{}{by}: {}: {said}", opener.host, assignment.task.kind())
+    let host = opener.host.map_or_else(|| String::from("fleet"), |host| host.to_string());
+    format!("{host}{by}: {}: {said}", assignment.task.kind())
 }
 
 /// Describes the data that this host sent, received, requested and answered in its window.

@@ -19,6 +19,7 @@ use linerate_model::{
 use linerate_sys::clock;
 use linerate_units::Nanos;
 use std::any::Any;
+use std::collections::BTreeSet;
 use std::io;
 use std::net::IpAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -51,9 +52,11 @@ pub(crate) struct Session {
 /// Client that opened a session, and the limits that follow.
 #[derive(Debug)]
 pub(crate) struct Opener {
-    /// Address that the request came from.
-    pub(crate) host: IpAddr,
+    /// Address that the request came from. `None` for a request by NATS.
+    pub(crate) host: Option<IpAddr>,
     pub(crate) credential: CredentialId,
+    /// Fence of the fleet's scheduler that asked. `None` for other requests.
+    pub(crate) fence: Option<u64>,
     /// The agent or the credential has a limit of rate.
     pub(crate) rate_limited: bool,
 }
@@ -70,6 +73,8 @@ struct State {
     /// Beginning of the wait or of the work.
     since: Instant,
     endpoints: Option<Endpoints>,
+    /// Hosts that it was ordered to connect to.
+    peers: BTreeSet<IpAddr>,
     /// Start time, on the clock of [`clock::now`].
     start: Option<u64>,
     /// Past or future start, on this lock's own clock.
@@ -127,6 +132,7 @@ impl Session {
             awaited: None,
             since: Instant::now(),
             endpoints: None,
+            peers: BTreeSet::new(),
             start: None,
             started: None,
             timeline: None,
@@ -203,6 +209,11 @@ impl Session {
         self.orders.lock().kept_bytes
     }
 
+    /// Returns the hosts that it was ordered to connect to.
+    pub(crate) fn peers(&self) -> BTreeSet<IpAddr> {
+        self.orders.lock().peers.clone()
+    }
+
     /// Lists what the session left on the host; empty before its end.
     pub(crate) fn remains(&self) -> Vec<String> {
         match self.outcome().as_ref().map(|(outcome, _)| outcome.as_ref()) {
@@ -239,6 +250,7 @@ impl Session {
                 if let Some(missing) = self.connects.iter().find(|link| !endpoints.contains_key(link)) {
                     return bad(format!("the order to connect lacks the address of link {}", missing.0));
                 }
+                state.peers = endpoints.values().map(|endpoint| endpoint.ip().to_canonical()).collect();
                 state.endpoints = Some(endpoints);
             }
             (Order::Start { delay }, Some(Awaited::Start)) => {

@@ -7,9 +7,11 @@
 use crate::admission::admit;
 use crate::grant::{CredentialId, Credentials, Grant};
 use crate::metrics::{Metrics, SessionEvent};
+use crate::origin::Origin;
 use crate::session::{Bounds, Follower, Opener, Outcome, Session, panicked};
-use crate::{Limits, Timeouts, served};
+use crate::{Limits, SessionLog, Timeouts, served};
 use futures_util::{Stream, StreamExt as _};
+use jiff::Timestamp;
 use linerate_control::{ApiError, Closed, ErrorKind};
 use linerate_engine::{
     Demand, Engine, ListenOptions, Needs, PortServer, Report, SharedPort, StrangerReplies, only_zone, with_zone,
@@ -19,7 +21,7 @@ use std::collections::BTreeMap;
 use std::future::ready;
 use std::net::IpAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
@@ -33,6 +35,17 @@ const KEPT_SHARE: u64 = 8;
 
 /// Time that one request to close a session waits for its end. Clients ask again.
 const CLOSING: Duration = Duration::from_secs(5);
+
+/// Origin of a request for a session.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Opening {
+    /// Host that asks. `None` for a request by NATS.
+    pub(crate) peer: Option<IpAddr>,
+    /// Whether the agent may have received the request before.
+    pub(crate) is_repeated: bool,
+    /// Fence of the fleet's scheduler that asks. `None` for other requests.
+    pub(crate) fence: Option<u64>,
+}
 
 /// The sessions of one agent.
 pub(crate) struct Sessions {
@@ -49,7 +62,11 @@ pub(crate) struct Sessions {
     /// What strangers may be sent beside the sessions.
     pub(crate) replies: Arc<StrangerReplies>,
     /// Told of each session that has ended.
-    report: Report,
+    pub(crate) report: Report,
+    /// Log of sessions for the owner.
+    log: Option<SessionLog>,
+    /// Highest fence of a fleet's scheduler that has opened a session.
+    fence: AtomicU64,
     /// Reservations of the budget by work that is no session.
     reserved: Mutex<Vec<Weak<Needs>>>,
 }
@@ -61,40 +78,43 @@ impl Sessions {
         port: Option<&PortServer>,
         timeouts: Timeouts,
         report: Report,
+        log: Option<SessionLog>,
     ) -> Self {
         let (held, closing, metrics) = (Mutex::default(), AtomicBool::new(false), Metrics::default());
         let replies = Arc::new(StrangerReplies::within(limits.max_rate));
         let port = port.map(|server| server.port().clone());
         let reserved = Mutex::default();
-        Self { held, engines, limits, port, timeouts, closing, metrics, replies, report, reserved }
+        let fence = AtomicU64::new(0);
+        Self { held, engines, limits, port, timeouts, closing, metrics, replies, report, log, fence, reserved }
     }
 
-    /// Begins with a session that the limits allow, as a host at `requester` asks, and reports its stages. A repeated
+    /// Begins with a session that the limits allow, and reports its stages. A repeated
     /// request goes on with the session that it opened before. A session is stopped a while after the last of its
     /// streams was dropped.
     ///
     /// # Errors
-    /// The limits forbid the assignment, its name is taken, or it cannot be meant.
+    /// The limits forbid the assignment, its name is taken, it cannot be meant, or a newer scheduler has taken over.
     pub(crate) async fn open(
         self: &Arc<Self>,
         assignment: Assignment,
         grant: &Grant,
-        requester: IpAddr,
-        is_repeated: bool,
+        opening: Opening,
     ) -> Result<impl Stream<Item = Stage> + use<>, ApiError> {
-        if is_repeated
+        self.check_fence(opening.fence)?;
+        if opening.is_repeated
             && let Ok(session) = self.get(&assignment.id, grant)
             && session.is_opened_by(&assignment)
         {
             return Ok(stages(session.follow()));
         }
         let task = assignment.task.kind();
-        let mut admitted = self.admit(&assignment, grant, requester);
+        let mut admitted = self.admit(&assignment, grant, opening);
         if admitted.is_err() && self.stop_unfollowed(grant).await {
-            admitted = self.admit(&assignment, grant, requester);
+            admitted = self.admit(&assignment, grant, opening);
         }
         let (session, engine) = admitted.inspect_err(|_| self.metrics.count(task, SessionEvent::Refused))?;
         self.metrics.count(task, SessionEvent::Opened);
+        self.log(|log| log.begin(&session));
         let followed = session.follow();
         let assignment = Arc::new(assignment);
         let spawned = std::thread::Builder::new().name("session".into()).spawn({
@@ -113,6 +133,29 @@ impl Sessions {
         Ok(stages(followed))
     }
 
+    /// Checks the fence of the scheduler that asks for a session, and remembers the highest.
+    ///
+    /// # Errors
+    /// A newer scheduler has asked before.
+    fn check_fence(&self, fence: Option<u64>) -> Result<(), ApiError> {
+        let Some(fence) = fence else { return Ok(()) };
+        let highest = self.fence.fetch_max(fence, Ordering::AcqRel);
+        if fence >= highest {
+            return Ok(());
+        }
+        let message = format!(
+            "another scheduler has taken over: its fence is {highest}, and that of this request {fence}; stop the older scheduler"
+        );
+        Err(ApiError::new(ErrorKind::Conflict, message))
+    }
+
+    /// Writes to the owner's log, if there is one. A failure is reported: a session goes on without its line.
+    fn log(&self, write: impl FnOnce(&SessionLog) -> Result<(), String>) {
+        if let Some(Err(problem)) = self.log.as_ref().map(write) {
+            self.report.line(&problem);
+        }
+    }
+
     /// Stops the sessions of a credential that nobody follows, whose runner may be gone, and waits a while for their
     /// end. Returns whether there were any.
     async fn stop_unfollowed(&self, grant: &Grant) -> bool {
@@ -126,8 +169,7 @@ impl Sessions {
         !sessions.is_empty()
     }
 
-    /// Orders the next step of a session, as a host at `requester` asks, which `zone` leads to if its address is
-    /// link-local.
+    /// Orders the next step of a session.
     ///
     /// # Errors
     /// The credential has no such session, it may not connect to its peers, or it waits for another order or for none.
@@ -136,17 +178,17 @@ impl Sessions {
         id: &SessionId,
         mut order: Order,
         grant: &Grant,
-        (requester, zone): (IpAddr, Option<u32>),
+        origin: Origin,
     ) -> Result<(), ApiError> {
         let session = self.get(id, grant)?;
         if let Order::Connect(endpoints) = &mut order {
             // To look at each takes time that others wait for.
             endpoints.retain(|link, _| session.connects_by(link));
             for endpoint in endpoints.values_mut() {
-                *endpoint = with_zone(*endpoint, || zone.or_else(only_zone));
+                *endpoint = with_zone(*endpoint, || origin.zone.or_else(only_zone));
             }
             grant.check_endpoints(endpoints)?;
-            self.limits.check_targets(endpoints, requester)?;
+            self.limits.check_targets(endpoints, origin.peer)?;
         }
         session.order(order, self.timeouts.unordered)
     }
@@ -218,13 +260,16 @@ impl Sessions {
         &self,
         assignment: &Assignment,
         grant: &Grant,
-        requester: IpAddr,
+        opening: Opening,
     ) -> Result<(Arc<Session>, usize), ApiError> {
         let task = assignment.task.kind();
         let bad = |message: String| ApiError::new(ErrorKind::BadRequest, message);
         let engine = self.engines.iter().position(|engine| engine.takes(&assignment.task));
         let engine = engine.ok_or_else(|| bad(format!("this agent has no engine for the task `{task}`")))?;
         let demand = self.demand(engine, assignment)?;
+        if let Some(hours) = &self.limits.hours {
+            hours.check(Timestamp::now(), demand.time)?;
+        }
 
         let mut held = self.held();
         if self.closing.load(Ordering::Acquire) {
@@ -246,7 +291,8 @@ impl Sessions {
         let under_way = under_way.map(|session| (&session.opener.credential, &session.demand));
         admit(&self.limits, grant, task, &demand, under_way, &self.reserved(&held))?;
         let rate_limited = self.limits.max_rate.is_some() || grant.max_rate.is_some();
-        let opener = Opener { host: requester.to_canonical(), credential: grant.credential.clone(), rate_limited };
+        let host = opening.peer.map(|peer| peer.to_canonical());
+        let opener = Opener { host, credential: grant.credential.clone(), fence: opening.fence, rate_limited };
         let peers = self.limits.data_peers().and(grant.data_peers());
         let (shared, ports, replies) = (self.port.clone(), self.limits.data_ports, Arc::clone(&self.replies));
         let listening = ListenOptions { peers, shared, ports, replies };
@@ -313,6 +359,8 @@ impl Sessions {
         };
         self.metrics.count(session.task, event);
         let line = served::line(&session.opener, assignment, &outcome);
+        // Before its place is free, so that the log shows no two sessions at a time that were none.
+        self.log(|log| log.end(session, &outcome));
         // Whoever learns that the session is over finds the oldest gone already.
         let mut held = self.held();
         session.settle(outcome);

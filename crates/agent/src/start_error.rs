@@ -17,6 +17,22 @@ pub enum StartError {
     /// Sessions cannot listen at the agent's port.
     #[error("sessions cannot listen at the agent's port: {0}")]
     Port(#[from] linerate_engine::SocketError),
+    /// The agent cannot serve its fleet.
+    #[error(transparent)]
+    Fleet(#[from] linerate_bus::BusError),
+    /// Another process serves the fleet with the same credentials.
+    #[error(
+        "an agent serves the fleet with the credentials of {agent} already (on {host}, process {instance}): stop that one, or \
+         if its files were copied, enrol this host with a name of its own (`linerate fleet enrol CODE --name NAME`)"
+    )]
+    Cloned {
+        /// Name of the agent.
+        agent: String,
+        /// Random name of the other process.
+        instance: String,
+        /// Host of the other process.
+        host: String,
+    },
     /// The agent cannot give up what it does not need.
     #[error("the agent cannot confine itself: {0}")]
     Confinement(linerate_sys::Error),

@@ -63,12 +63,13 @@ impl Kind {
 }
 
 impl Limits {
-    /// Checks that a session may connect to `endpoints`, as a host at `requester` asks.
+    /// Checks that a session may connect to `endpoints`, as a host at `requester` asks. It is
+    /// unknown of a request by NATS.
     ///
     /// # Errors
     /// One is outside of what `--allow-peer` and `--allow-target` allow, or needs leave of its own. The message is the same
     /// whatever listens there.
-    pub(crate) fn check_targets(&self, endpoints: &Endpoints, requester: IpAddr) -> Result<(), ApiError> {
+    pub(crate) fn check_targets(&self, endpoints: &Endpoints, requester: Option<IpAddr>) -> Result<(), ApiError> {
         endpoints.values().try_for_each(|endpoint| self.check_target(endpoint.ip(), requester))
     }
 
@@ -80,7 +81,7 @@ impl Limits {
         AllowedPeers::only(self.allowed_peers.iter().chain(&self.allowed_targets).copied())
     }
 
-    fn check_target(&self, address: IpAddr, requester: IpAddr) -> Result<(), ApiError> {
+    fn check_target(&self, address: IpAddr, requester: Option<IpAddr>) -> Result<(), ApiError> {
         let address = address.to_canonical();
         let within = |networks: &[IpNet]| networks.iter().any(|network| network.contains(&address));
         if within(&self.allowed_targets) {
@@ -90,7 +91,8 @@ impl Limits {
         let refuse = |message: String| Err(ApiError::new(ErrorKind::Limit, message));
         match Kind::of(address) {
             // Whoever asks from this host, or from its link, reaches these without the agent.
-            Some(kind @ (Kind::Own | Kind::LinkLocal)) if Kind::of(requester.to_canonical()) == Some(kind) => {}
+            Some(kind @ (Kind::Own | Kind::LinkLocal))
+                if requester.and_then(|requester| Kind::of(requester.to_canonical())) == Some(kind) => {}
             Some(kind) => {
                 return refuse(format!(
                     "the session is to connect to {address}, {}, and this agent does not allow that; {remedy}",
@@ -121,7 +123,7 @@ mod tests {
 
     fn check(limits: &Limits, address: &str, requester: &str) -> Result<(), String> {
         let ip = |text: &str| text.parse::<IpAddr>().expect("an address");
-        limits.check_target(ip(address), ip(requester)).map_err(|error| error.message)
+        limits.check_target(ip(address), Some(ip(requester))).map_err(|error| error.message)
     }
 
     #[test]

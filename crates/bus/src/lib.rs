@@ -8,6 +8,8 @@
 mod connect;
 mod credentials;
 mod error;
+mod exchange;
+mod instances;
 mod jwt;
 mod keys;
 mod names;
@@ -18,6 +20,8 @@ mod subjects;
 pub use connect::{Bus, Link};
 pub use credentials::{Credentials, Role};
 pub use error::BusError;
+pub use exchange::{Arrival, BadMessage, Call, CallError, Head, Request, RequestQueue, Response, ResponseBody};
+pub use instances::{InstanceNotice, Instances, OtherInstance};
 pub use jwt::{AccountClaims, Claims, Permissions, UserClaims};
 pub use keys::{FleetKeys, NewUser};
 pub use names::{AgentName, BadName, FleetName};

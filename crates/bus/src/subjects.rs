@@ -64,7 +64,11 @@ impl Subjects {
         let fleet = &self.fleet;
         match role {
             Role::Agent => Permissions {
-                publish: vec![format!("linerate.{fleet}.from.{name}.>")],
+                publish: vec![
+                    format!("linerate.{fleet}.from.{name}.>"),
+                    // By it, two processes with one agent's credentials find each other.
+                    format!("linerate.{fleet}.agent.{name}.instance"),
+                ],
                 subscribe: vec![format!("linerate.{fleet}.agent.{name}.>")],
             },
             Role::Invited => {

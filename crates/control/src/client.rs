@@ -1,20 +1,22 @@
 //! Client of an agent's API.
 
+use crate::bus::BusTransport;
 use crate::dial::{Dialer, Route, Unreached};
-use crate::http::{Ask, Http, HttpError, json};
+use crate::http::{Http, json};
 use crate::pin::Pinned;
 use crate::retries::{Retries, Unanswered};
 use crate::sse::Events;
 use crate::time_limit::within;
-use crate::wire_times::WireTimes;
+use crate::transport::{Answer, Ask, Pieces, Transport, TransportError};
 use crate::{
-    AgentError, ApiError, ClockReading, Closed, ErrorKind, PROTOCOL, PROTOCOL_HEADER, Resolve, SessionHandle, pin,
+    AgentError, ApiError, ClockReading, Closed, ErrorKind, PROTOCOL, PROTOCOL_HEADER, Resolve, SessionHandle,
+    is_neighbour, pin,
 };
 use futures_util::StreamExt as _;
-use http_body_util::{BodyDataStream, BodyExt as _, Limited};
-use hyper::body::{Body, Bytes, Incoming};
+use hyper::Method;
+use hyper::body::Bytes;
 use hyper::header::{AUTHORIZATION, HeaderMap, HeaderValue, USER_AGENT};
-use hyper::{Method, Response};
+use linerate_bus::{AgentName, Bus, CallError};
 use linerate_model::{
     AgentUrl, Assignment, ClockExchange, Host, HostCounters, HostCounts, Mac, Order, PortInfo, SessionId, Stage,
 };
@@ -61,11 +63,9 @@ pub struct Client {
 
 #[derive(Debug)]
 struct Shared {
-    http: Http,
-    /// Address as host:port, for messages.
+    transport: Arc<dyn Transport>,
+    /// Address as host:port, or the name in a fleet, for messages.
     address: String,
-    /// Host alone, for messages.
-    host: String,
     /// Whether the agent has answered before. Until then no request is repeated.
     was_reached: AtomicBool,
 }
@@ -73,7 +73,7 @@ struct Shared {
 /// Failure of an attempt at a request.
 enum Failed {
     /// The connection could not be made, or it broke.
-    Broken(HttpError),
+    Broken(TransportError),
     /// No answer came in time.
     Late(String),
     /// Any failure that another attempt would repeat.
@@ -85,10 +85,15 @@ impl Failed {
     fn unanswered(&self) -> Option<Unanswered> {
         match self {
             Self::Broken(error) if find::<rustls::Error>(&**error).is_some() => None,
-            Self::Broken(error) => {
-                let is_refused = find::<Unreached>(&**error).is_some_and(Unreached::is_refused);
-                Some(if is_refused { Unanswered::Refused } else { Unanswered::Silent })
-            }
+            Self::Broken(error) => match find::<CallError>(&**error) {
+                Some(CallError::NoAgent) => Some(Unanswered::Absent),
+                Some(CallError::TooLong { .. } | CallError::Bad(_)) => None,
+                Some(CallError::Down | CallError::Lost) => Some(Unanswered::Silent),
+                None => {
+                    let is_refused = find::<Unreached>(&**error).is_some_and(Unreached::is_refused);
+                    Some(if is_refused { Unanswered::Refused } else { Unanswered::Silent })
+                }
+            },
             Self::Late(_) => Some(Unanswered::Silent),
             Self::Final(_) => None,
         }
@@ -101,21 +106,46 @@ impl Client {
     /// # Errors
     /// The address cannot be reached, is not this agent, does not accept the token, or speaks another protocol.
     pub async fn connect(url: &AgentUrl) -> Result<Self, AgentError> {
-        let client = Self::new(url, &Pinned::known(&url.fingerprint), Some(&url.token))?;
+        let (client, http) = Self::new(url, &Pinned::known(&url.fingerprint), Some(&url.token))?;
         // An agent that has never answered is unreachable, not lost.
-        client.reach().await.map_err(not_reached)?;
+        client.reach(&http, &url.host).await.map_err(not_reached)?;
+        Ok(client)
+    }
+
+    /// Reaches the agent `agent` by the NATS of its fleet, and checks that both speak neighbouring protocols. `fence` is
+    /// that of the scheduler in whose name sessions are opened.
+    ///
+    /// # Errors
+    /// No agent of this name is connected to the fleet, or it speaks another protocol.
+    pub async fn over_bus(bus: Bus, agent: AgentName, fence: Option<u64>) -> Result<Self, AgentError> {
+        let address = format!("fleet:{agent}");
+        let fleet = bus.subjects().fleet().to_string();
+        let transport = Arc::new(BusTransport::new(bus, agent, fence));
+        let client = Self { shared: Arc::new(Shared { transport, address, was_reached: AtomicBool::new(false) }) };
+        client.host().await.map_err(|error| match error {
+            AgentError::Lost { address, reason, .. } => AgentError::Unreachable {
+                address,
+                reason: format!(
+                    "{reason}; `linerate fleet list` shows the agents of the fleet {fleet}: check the name, and that \
+                     `linerate serve --fleet` runs on that host"
+                ),
+            },
+            error => error,
+        })?;
         Ok(client)
     }
 
     /// Creates a client without a token, for the agent with the pinned certificate at the host and port of `url`.
     ///
     /// # Errors
-    /// TLS is not available.
-    pub(crate) fn unadmitted(url: &AgentUrl, pinned: &Pinned) -> Result<Self, AgentError> {
-        Self::new(url, pinned, None)
+    /// The agent cannot be reached, or TLS is not available.
+    pub(crate) async fn unadmitted(url: &AgentUrl, pinned: &Pinned) -> Result<Self, AgentError> {
+        let (client, http) = Self::new(url, pinned, None)?;
+        http.dialer().prepare().await.map_err(|error| client.unreachable(error.to_string()))?;
+        Ok(client)
     }
 
-    fn new(url: &AgentUrl, pinned: &Pinned, token: Option<&str>) -> Result<Self, AgentError> {
+    fn new(url: &AgentUrl, pinned: &Pinned, token: Option<&str>) -> Result<(Self, Arc<Http>), AgentError> {
         let address = url.address();
         let name = HeaderValue::from_static(concat!("linerate/", env!("CARGO_PKG_VERSION")));
         let protocol = PROTOCOL_HEADER.parse().expect("plain");
@@ -127,15 +157,15 @@ impl Client {
             headers.insert(AUTHORIZATION, token);
         }
         let dialer = Dialer::new(url.host.clone(), url.port);
-        let http = Http::new(dialer, pinned, headers).map_err(|error| unusable(&address, &error))?;
-        let host = url.host.clone();
-        Ok(Self { shared: Arc::new(Shared { http, address, host, was_reached: AtomicBool::new(false) }) })
+        let http = Arc::new(Http::new(dialer, pinned, headers).map_err(|error| unusable(&address, &error))?);
+        let transport = Arc::clone(&http) as Arc<dyn Transport>;
+        let client = Self { shared: Arc::new(Shared { transport, address, was_reached: AtomicBool::new(false) }) };
+        Ok((client, http))
     }
 
     /// Waits for an answer of the agent, on a connection with segments that fit the path. Request and answer are longer
     /// than a packet.
-    async fn reach(&self) -> Result<(), AgentError> {
-        let http = &self.shared.http;
+    async fn reach(&self, http: &Http, host: &str) -> Result<(), AgentError> {
         let ask = Ask { padding: LARGE, ..Ask::new(Method::GET, &["host"], "describe its host") };
         loop {
             let watched = http.dialer().prepare().await.map_err(|error| self.unreachable(error.to_string()))?;
@@ -153,16 +183,17 @@ impl Client {
                 return Err(self.unreachable(format!(
                     "TCP connects, but packets of more than 552 bytes are lost on the way, and nothing says so (`tracepath -n {}` shows \
                      where); a tunnel or firewall there drops them",
-                    self.shared.host
+                    host
                 )));
             }
             http.renew();
         }
     }
 
-    /// Returns the route of connections to the agent. Returns `None` before the first connection.
+    /// Returns the route of connections to the agent. Returns `None` before the first connection, and for an agent that
+    /// is reached by its fleet.
     pub fn route(&self) -> Option<Route> {
-        self.shared.http.dialer().route()
+        self.shared.transport.route()
     }
 
     /// Posts a request to an agent that has not answered yet.
@@ -175,13 +206,10 @@ impl Client {
         body: &(impl Serialize + ?Sized),
         task: &'static str,
     ) -> Result<T, AgentError> {
-        if self.route().is_none() {
-            self.shared.http.dialer().prepare().await.map_err(|error| self.unreachable(error.to_string()))?;
-        }
         self.post(path, body, task).await.map_err(not_reached)
     }
 
-    /// Returns host:port of the agent, for messages.
+    /// Returns host:port of the agent, or its name in a fleet, for messages.
     pub fn address(&self) -> &str {
         &self.shared.address
     }
@@ -209,9 +237,9 @@ impl Client {
     pub async fn clock(&self) -> Result<ClockExchange, AgentError> {
         let ask = Ask::new(Method::GET, &["clock"], "tell its clock");
         let (bytes, origin_ns, destination_ns) = self
-            .repeated(&ask, RETRY_FOR, async |response| {
-                let times = response.extensions().get::<WireTimes>().expect("every connection keeps its times").clone();
-                let bytes = read(response).await?;
+            .repeated(&ask, RETRY_FOR, async |answer| {
+                let times = answer.times.clone();
+                let bytes = read(answer).await?;
                 // A connection carries nothing else until the answer is read, so these are the times of this exchange.
                 Ok((bytes, times.wrote(), times.read()))
             })
@@ -263,7 +291,7 @@ impl Client {
             Order::Start { .. } | Order::Open { .. } => RETRY_TOGETHER_FOR,
             Order::Connect(_) | Order::Drain => RETRY_FOR,
         };
-        self.repeated(&ask, retries, async |response| read(response).await).await.map(drop)
+        self.repeated(&ask, retries, async |answer| read(answer).await).await.map(drop)
     }
 
     /// Fetches the counts of a finished session.
@@ -317,7 +345,7 @@ impl Client {
 
     /// Sends a request and reads the answer.
     async fn json<T: DeserializeOwned>(&self, ask: Ask, retries: Duration) -> Result<T, AgentError> {
-        let bytes = self.repeated(&ask, retries, async |response| read(response).await).await?;
+        let bytes = self.repeated(&ask, retries, async |answer| read(answer).await).await?;
         self.parse(&bytes)
     }
 
@@ -327,7 +355,7 @@ impl Client {
         &self,
         ask: &Ask,
         retries: Duration,
-        take: impl AsyncFn(Response<Incoming>) -> Result<T, Failed>,
+        take: impl AsyncFn(Answer) -> Result<T, Failed>,
     ) -> Result<T, AgentError> {
         let mut retries = Retries::new(retries, Instant::now());
         let mut ask = ask.clone();
@@ -344,7 +372,7 @@ impl Client {
                 None => return Err(self.error(ask.task, failed)),
             }
             ask.is_repeated = true;
-            self.shared.http.renew();
+            self.shared.transport.renew();
         }
     }
 
@@ -357,22 +385,22 @@ impl Client {
     }
 
     /// Sends a request once. An error answer becomes an error.
-    async fn send(&self, ask: &Ask) -> Result<Response<Incoming>, Failed> {
-        let answer = self.shared.http.send(ask);
-        let response = within(REQUEST_TIMEOUT, answer).await.ok_or_else(|| Failed::Late(no_answer()))?;
-        let response = response.map_err(Failed::Broken)?;
+    async fn send(&self, ask: &Ask) -> Result<Answer, Failed> {
+        let answer = self.shared.transport.send(ask);
+        let answer = within(REQUEST_TIMEOUT, answer).await.ok_or_else(|| Failed::Late(no_answer()))?;
+        let answer = answer.map_err(Failed::Broken)?;
         self.shared.was_reached.store(true, Ordering::Relaxed);
         // All versions of the protocol have this header.
-        let theirs = response.headers().get(PROTOCOL_HEADER).map(|value| String::from_utf8_lossy(value.as_bytes()));
-        if let Some(theirs) = theirs.filter(|theirs| *theirs != PROTOCOL.to_string()) {
+        let is_stranger = |theirs: &&String| !theirs.parse().is_ok_and(is_neighbour);
+        if let Some(theirs) = answer.protocol.as_ref().filter(is_stranger) {
             let theirs = theirs.chars().filter(char::is_ascii_graphic).take(20).collect();
             return Err(Failed::Final(AgentError::WrongProtocol { address: self.shared.address.clone(), theirs }));
         }
-        if response.status().is_success() {
-            return Ok(response);
+        let status = answer.status;
+        if (200..300).contains(&status) {
+            return Ok(answer);
         }
-        let status = response.status();
-        let bytes = read(response).await?;
+        let bytes = read(answer).await?;
         Err(Failed::Final(match serde_json::from_slice(&bytes) {
             Ok(error) => self.refused(error),
             Err(_) => self.not_an_agent(format!("it answered with HTTP status {status}")),
@@ -406,10 +434,16 @@ impl Client {
     }
 
     /// Returns the error of a connection that could not be made or that broke.
-    fn broken(&self, task: &'static str, error: HttpError) -> AgentError {
+    fn broken(&self, task: &'static str, error: TransportError) -> AgentError {
         let address = self.shared.address.clone();
         if let Some(unreached) = find::<Unreached>(&*error) {
             return self.lost(task, unreached.to_string());
+        }
+        if let Some(failure) = find::<CallError>(&*error) {
+            return match failure {
+                CallError::Bad(_) => self.not_an_agent(failure.to_string()),
+                _ => self.lost(task, failure.to_string()),
+            };
         }
         match find::<rustls::Error>(&*error) {
             Some(tls) if pin::is_wrong_fingerprint(tls) => AgentError::WrongFingerprint { address },
@@ -461,8 +495,8 @@ fn no_answer() -> String {
 }
 
 /// Reads the body of an answer.
-async fn read(response: Response<Incoming>) -> Result<Bytes, Failed> {
-    whole(response.into_body(), LONGEST_ANSWER, REQUEST_TIMEOUT).await
+async fn read(answer: Answer) -> Result<Bytes, Failed> {
+    whole(answer.pieces, LONGEST_ANSWER, REQUEST_TIMEOUT).await
 }
 
 /// Reads a body to its end. A slow path may take any time as long as pieces arrive.
@@ -470,15 +504,14 @@ async fn read(response: Response<Incoming>) -> Result<Bytes, Failed> {
 /// # Errors
 /// The body breaks, nothing arrived for `silence`, or it is longer than `limit` bytes, which protects against a hostile
 /// agent.
-async fn whole<B>(body: B, limit: usize, silence: Duration) -> Result<Bytes, Failed>
-where
-    B: Body<Data = Bytes> + Unpin,
-    B::Error: Into<HttpError>,
-{
-    let mut pieces = Limited::new(body, limit).into_data_stream();
+async fn whole(mut pieces: Pieces, limit: usize, silence: Duration) -> Result<Bytes, Failed> {
     let mut bytes = Vec::new();
     while let Some(piece) = within(silence, pieces.next()).await.ok_or_else(|| Failed::Late(no_answer()))? {
-        bytes.extend_from_slice(&piece.map_err(Failed::Broken)?);
+        let piece = piece.map_err(Failed::Broken)?;
+        if bytes.len() + piece.len() > limit {
+            return Err(Failed::Broken(format!("the answer is longer than {limit} bytes").into()));
+        }
+        bytes.extend_from_slice(&piece);
     }
     Ok(bytes.into())
 }
@@ -488,7 +521,7 @@ struct Following {
     client: Client,
     /// Request that opens the session, and continues it when it is repeated.
     ask: Ask,
-    pieces: BodyDataStream<Incoming>,
+    pieces: Pieces,
     events: Events,
     ready: VecDeque<String>,
     /// Whether the session has been ready, after which it prepares nothing any more.
@@ -527,7 +560,7 @@ impl Following {
                     }
                     continue;
                 }
-                Some(Some(Err(error))) => Failed::Broken(error.into()),
+                Some(Some(Err(error))) => Failed::Broken(error),
                 Some(None) => Failed::Late("it closed the connection".to_owned()),
                 None => Failed::Late(format!("nothing heard for {} s", SILENCE.as_secs())),
             };
@@ -535,7 +568,7 @@ impl Following {
                 return Some(Err(self.client.error(self.ask.task, failed)));
             }
             self.ask.is_repeated = true;
-            self.client.shared.http.renew();
+            self.client.shared.transport.renew();
             match follow(&self.client, &self.ask).await {
                 Ok(pieces) => {
                     self.pieces = pieces;
@@ -561,8 +594,8 @@ impl Following {
 }
 
 /// Opens or continues the session of `ask`. Returns its events.
-async fn follow(client: &Client, ask: &Ask) -> Result<BodyDataStream<Incoming>, AgentError> {
-    client.repeated(ask, RETRY_FOR, async |response| Ok(response.into_body().into_data_stream())).await
+async fn follow(client: &Client, ask: &Ask) -> Result<Pieces, AgentError> {
+    client.repeated(ask, RETRY_FOR, async |answer| Ok(answer.pieces)).await
 }
 
 fn unusable(address: &str, error: &(dyn StdError + 'static)) -> AgentError {
@@ -590,13 +623,14 @@ fn cause(error: &(dyn StdError + 'static)) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use http_body_util::Full;
+    use futures_util::stream;
 
     #[tokio::test]
     async fn length_of_an_answer_is_limited() {
         let answer = Bytes::from_static(b"ten bytes.");
         for (limit, expected) in [(10, Some(answer.clone())), (9, None)] {
-            assert_eq!(whole(Full::new(answer.clone()), limit, REQUEST_TIMEOUT).await.ok(), expected, "{limit}");
+            let pieces = stream::iter([Ok(answer.slice(..4)), Ok(answer.slice(4..))]).boxed();
+            assert_eq!(whole(pieces, limit, REQUEST_TIMEOUT).await.ok(), expected, "{limit}");
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Errors between a client and an agent, one variant per remedy.
 
-use crate::PROTOCOL;
+use crate::{PROTOCOL, neighbours};
 
 /// Failure to reach an agent, or of a request to it. Messages name the agent by its address.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -49,9 +49,11 @@ pub enum AgentError {
     },
     /// The agent speaks another version of the protocol.
     #[error(
-        "the agent at {address} speaks protocol {theirs}, this linerate ({}) speaks protocol {PROTOCOL}; install the same \
-         version of linerate on both hosts",
-        env!("CARGO_PKG_VERSION")
+        "the agent at {address} speaks protocol {theirs}, this linerate ({}) speaks protocol {PROTOCOL} and works with {} to {}; \
+         install the same version of linerate on both hosts",
+        env!("CARGO_PKG_VERSION"),
+        neighbours().0,
+        neighbours().1
     )]
     WrongProtocol {
         /// Address of the agent.

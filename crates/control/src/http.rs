@@ -1,20 +1,21 @@
 //! HTTP/1.1 over TLS to one agent, on connections that are kept for the next request.
 
-use crate::REPEATED_HEADER;
-use crate::dial::Dialer;
+use crate::dial::{Dialer, Route};
 use crate::pin::{self, Pinned};
-use crate::wire_times::TimedStream;
-use http_body_util::Full;
-use hyper::body::{Bytes, Incoming};
+use crate::transport::{Answer, Ask, Transport, TransportError};
+use crate::wire_times::{TimedStream, WireTimes};
+use crate::{PROTOCOL_HEADER, REPEATED_HEADER};
+use futures_util::future::BoxFuture;
+use futures_util::{StreamExt as _, TryStreamExt as _};
+use http_body_util::{BodyExt as _, Full};
+use hyper::body::Bytes;
 use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
-use hyper::{Method, Request, Response, Uri};
+use hyper::{Request, Uri};
 use hyper_rustls::{HttpsConnector, MaybeHttpsStream};
 use hyper_util::client::legacy::Client as Pool;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
-use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use rustls::ClientConfig;
 use serde::Serialize;
-use std::error::Error as StdError;
 use std::future::{Ready, ready};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -22,39 +23,14 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 use tower_service::Service;
 
-/// Prefix of each request's path. The dialer decides the destination, so the name has no meaning.
-const BASE: &str = "https://linerate/v1";
+/// Prefix of each request's URI. The dialer decides the destination, so the name has no meaning.
+const BASE: &str = "https://linerate";
 
 /// Lifetime of idle connections, shorter than that of agents, so that no request uses a closing connection.
 const IDLE: Duration = Duration::from_secs(60);
 
 /// Header that only makes a request longer.
 const PADDING: HeaderName = HeaderName::from_static("linerate-padding");
-
-/// Cause of an unanswered request.
-pub(crate) type HttpError = Box<dyn StdError + Send + Sync>;
-
-/// Request that may be sent more than once.
-#[derive(Debug, Clone)]
-pub(crate) struct Ask {
-    pub(crate) method: Method,
-    /// Segments of the path.
-    pub(crate) path: Vec<String>,
-    pub(crate) body: Option<Bytes>,
-    /// Whether the agent may have received it before.
-    pub(crate) is_repeated: bool,
-    /// Bytes of a header that only makes the request longer.
-    pub(crate) padding: usize,
-    /// Task of the agent, for messages.
-    pub(crate) task: &'static str,
-}
-
-impl Ask {
-    pub(crate) fn new(method: Method, path: &[&str], task: &'static str) -> Self {
-        let path = path.iter().map(ToString::to_string).collect();
-        Self { method, path, body: None, is_repeated: false, padding: 0, task }
-    }
-}
 
 /// HTTP client for one agent, without redirections and proxies.
 #[derive(Debug)]
@@ -79,40 +55,46 @@ impl Http {
         Ok(Self { connector, pool, headers, dialer })
     }
 
-    /// Opens new connections for all requests from now on. Running requests keep theirs.
-    pub(crate) fn renew(&self) {
-        *self.pool.lock().unwrap_or_else(PoisonError::into_inner) = new_pool(&self.connector);
-    }
-
     /// Returns the opener of the connections.
     pub(crate) fn dialer(&self) -> &Dialer {
         &self.dialer
     }
+}
 
-    /// Sends `ask` and returns the answer as soon as its head has arrived.
-    ///
-    /// # Errors
-    /// The connection could not be made, or it broke. The caller limits the time.
-    pub(crate) async fn send(&self, ask: &Ask) -> Result<Response<Incoming>, HttpError> {
-        let mut uri = BASE.to_owned();
-        for segment in &ask.path {
-            uri.push('/');
-            uri.extend(utf8_percent_encode(segment, NON_ALPHANUMERIC));
-        }
-        let mut request = Request::builder().method(ask.method.clone()).uri(uri).body(Full::default())?;
-        request.headers_mut().extend(self.headers.clone());
-        if ask.is_repeated {
-            request.headers_mut().insert(REPEATED_HEADER, HeaderValue::from_static("1"));
-        }
-        if ask.padding > 0 {
-            request.headers_mut().insert(PADDING, HeaderValue::try_from("-".repeat(ask.padding))?);
-        }
-        if let Some(body) = &ask.body {
-            request.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-            *request.body_mut() = Full::new(body.clone());
-        }
-        let pool = self.pool.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        Ok(pool.request(request).await?)
+impl Transport for Http {
+    fn send<'a>(&'a self, ask: &'a Ask) -> BoxFuture<'a, Result<Answer, TransportError>> {
+        Box::pin(async move {
+            let uri = format!("{BASE}{}", ask.encoded_path());
+            let mut request = Request::builder().method(ask.method.clone()).uri(uri).body(Full::default())?;
+            request.headers_mut().extend(self.headers.clone());
+            if ask.is_repeated {
+                request.headers_mut().insert(REPEATED_HEADER, HeaderValue::from_static("1"));
+            }
+            if ask.padding > 0 {
+                request.headers_mut().insert(PADDING, HeaderValue::try_from("-".repeat(ask.padding))?);
+            }
+            if let Some(body) = &ask.body {
+                request.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+                *request.body_mut() = Full::new(body.clone());
+            }
+            let pool = self.pool.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            let response = pool.request(request).await?;
+            let protocol = response.headers().get(PROTOCOL_HEADER);
+            Ok(Answer {
+                status: response.status().as_u16(),
+                protocol: protocol.map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned()),
+                times: response.extensions().get::<WireTimes>().expect("every connection keeps its times").clone(),
+                pieces: response.into_body().into_data_stream().map_err(TransportError::from).boxed(),
+            })
+        })
+    }
+
+    fn renew(&self) {
+        *self.pool.lock().unwrap_or_else(PoisonError::into_inner) = new_pool(&self.connector);
+    }
+
+    fn route(&self) -> Option<Route> {
+        self.dialer.route()
     }
 }
 
@@ -129,10 +111,10 @@ struct Connector {
 
 impl Service<Uri> for Connector {
     type Response = MaybeHttpsStream<TimedStream>;
-    type Error = HttpError;
-    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, HttpError>> + Send>>;
+    type Error = TransportError;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, TransportError>> + Send>>;
 
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), HttpError>> {
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), TransportError>> {
         Poll::Ready(Ok(()))
     }
 
@@ -151,10 +133,10 @@ struct Connected(Option<TimedStream>);
 
 impl Service<Uri> for Connected {
     type Response = TimedStream;
-    type Error = HttpError;
-    type Future = Ready<Result<TimedStream, HttpError>>;
+    type Error = TransportError;
+    type Future = Ready<Result<TimedStream, TransportError>>;
 
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), HttpError>> {
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), TransportError>> {
         Poll::Ready(Ok(()))
     }
 
@@ -167,6 +149,6 @@ impl Service<Uri> for Connected {
 ///
 /// # Errors
 /// The value cannot be represented in JSON.
-pub(crate) fn json(value: &(impl Serialize + ?Sized)) -> Result<Bytes, HttpError> {
+pub(crate) fn json(value: &(impl Serialize + ?Sized)) -> Result<Bytes, TransportError> {
     Ok(serde_json::to_vec(value)?.into())
 }

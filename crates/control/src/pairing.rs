@@ -190,7 +190,7 @@ pub async fn pair(host: &str, port: u16, code: &PairingCode) -> Result<AgentUrl,
     let mut url = AgentUrl { host: host.to_owned(), port, token: String::new(), fingerprint: String::new() };
     let address = url.address();
     let pinned = pin::Pinned::first_seen();
-    let client = Client::unadmitted(&url, &pinned)?;
+    let client = Client::unadmitted(&url, &pinned).await?;
     let (end, message) = PairingEnd::client(code);
     let theirs: PairingMessage = client.first(&["pair"], &PairingMessage { message }, TASK).await?;
     let not_an_agent = |reason: &str| AgentError::NotAnAgent { address: address.clone(), reason: reason.to_owned() };

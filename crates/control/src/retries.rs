@@ -10,12 +10,17 @@ const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 /// A host that refuses connections for this long has no agent any more. An agent that restarts has lost its sessions.
 const REFUSED: Duration = Duration::from_secs(1);
+/// An agent that is absent from its fleet for this long is given up. After a restart of NATS, agents come back within
+/// 10 s (`LONGEST_PAUSE` of the crate `bus`) and the time to connect.
+const ABSENT: Duration = Duration::from_secs(20);
 
 /// How a request failed without an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Unanswered {
     /// The host refused the connection.
     Refused,
+    /// No agent of this name is connected to its fleet.
+    Absent,
     /// The connection broke, or no answer arrived in time.
     Silent,
 }
@@ -25,22 +30,24 @@ pub(crate) enum Unanswered {
 pub(crate) struct Retries {
     until: Instant,
     pause: Duration,
-    refused_since: Option<Instant>,
+    /// Kind of the latest failures, and the time of the first of them.
+    failing: Option<(Unanswered, Instant)>,
 }
 
 impl Retries {
     /// Repeats a request for `longest`, counted from `now`.
     pub(crate) fn new(longest: Duration, now: Instant) -> Self {
-        Self { until: now + longest, pause: FIRST_PAUSE, refused_since: None }
+        Self { until: now + longest, pause: FIRST_PAUSE, failing: None }
     }
 
     /// Returns the pause before the request is repeated. `None` if it is given up.
     pub(crate) fn pause(&mut self, why: Unanswered, now: Instant) -> Option<Duration> {
-        self.refused_since = match why {
-            Unanswered::Refused => self.refused_since.or(Some(now)),
-            Unanswered::Silent => None,
+        let (_, since) = *self.failing.insert(self.failing.filter(|(kind, _)| *kind == why).unwrap_or((why, now)));
+        let is_gone = match why {
+            Unanswered::Refused => now >= since + REFUSED,
+            Unanswered::Absent => now >= since + ABSENT,
+            Unanswered::Silent => false,
         };
-        let is_gone = self.refused_since.is_some_and(|since| now >= since + REFUSED);
         if is_gone || now >= self.until {
             return None;
         }
@@ -76,6 +83,16 @@ mod tests {
         assert!((LONGEST..LONGEST + Duration::from_secs(6)).contains(&silent), "{silent:?}");
         let broken_at_once = repeated(|_| Unanswered::Silent, Duration::ZERO);
         assert!((LONGEST..LONGEST + Duration::from_secs(2)).contains(&broken_at_once), "{broken_at_once:?}");
+    }
+
+    #[test]
+    fn absent_agent_may_connect_again_for_a_while() {
+        let absent = repeated(|_| Unanswered::Absent, Duration::ZERO);
+        assert!((ABSENT..ABSENT + Duration::from_secs(2)).contains(&absent), "{absent:?}");
+        let back_and_gone =
+            |since: Duration| if since.as_secs() == 15 { Unanswered::Silent } else { Unanswered::Absent };
+        let restarted = repeated(back_and_gone, Duration::ZERO);
+        assert!(restarted > Duration::from_secs(34), "{restarted:?}");
     }
 
     #[test]

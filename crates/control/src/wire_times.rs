@@ -23,6 +23,11 @@ struct Times {
 }
 
 impl WireTimes {
+    /// Returns the times of a connection that was last written and read at these times.
+    pub(crate) fn at(wrote: u64, read: u64) -> Self {
+        Self(Arc::new(Times { wrote: wrote.into(), read: read.into() }))
+    }
+
     /// Returns the time at which the connection last began to write.
     pub(crate) fn wrote(&self) -> u64 {
         self.0.wrote.load(Ordering::Relaxed)

@@ -40,7 +40,7 @@ const MOST_TRIALS: usize = 64;
 /// A run that an order asks for.
 pub struct OrderedRun<'a> {
     /// The order.
-    pub order: &'a linerate_schedule::plan::Order,
+    pub order: &'a linerate_schedule::Order,
     /// Name of the record.
     pub id: &'a RecordId,
     /// Fence of the sessions.
@@ -158,7 +158,9 @@ impl Controller<'_> {
         let PublishedOrder { order, record: id, fence } = published_order;
         let fence = match self.admission(&order, fence, info.stream_sequence) {
             Admission::Begin(fence) => fence,
-            Admission::Later => return message.ack_with(AckKind::Nak(Some(LATER))).await.map_err(|error| failed(&error)),
+            Admission::Later => {
+                return message.ack_with(AckKind::Nak(Some(LATER))).await.map_err(|error| failed(&error));
+            }
             Admission::Stale => {
                 self.report.line(&format!("order {}: its scheduler had lost the lease, and it is dropped", order.id));
                 return message.ack_with(AckKind::Term).await.map_err(|error| failed(&error));
@@ -193,7 +195,7 @@ impl Controller<'_> {
         self.finish(message, &id, end).await
     }
 
-    fn admission(&self, order: &linerate_schedule::plan::Order, fence: u64, sequence: u64) -> Admission {
+    fn admission(&self, order: &linerate_schedule::Order, fence: u64, sequence: u64) -> Admission {
         let Some(view) = *self.lease.borrow() else { return Admission::Later };
         if !view.is_alive() || fence > view.fence {
             return Admission::Later;
@@ -234,11 +236,11 @@ impl Controller<'_> {
 }
 
 impl PairEnd {
-    fn without_record(order: linerate_schedule::plan::Order, outcome: OrderOutcome) -> Self {
+    fn without_record(order: linerate_schedule::Order, outcome: OrderOutcome) -> Self {
         Self { order, outcome, record: None, headline: None, verdict: None, bytes: 0 }
     }
 
-    fn of_record(order: linerate_schedule::plan::Order, record: &Record) -> Self {
+    fn of_record(order: linerate_schedule::Order, record: &Record) -> Self {
         let summary = linerate_model::RunSummary::of(&record.results);
         let failure = record.trials.iter().find_map(|result| result.failure());
         let outcome = match failure {
@@ -246,7 +248,7 @@ impl PairEnd {
             _ => OrderOutcome::Measured,
         };
         Self {
-            bytes: order.bytes,
+            bytes: order.bytes.get(),
             order,
             outcome,
             record: Some(record.id.clone()),

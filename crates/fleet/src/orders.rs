@@ -1,7 +1,7 @@
 //! Orders on their way from the scheduler to a controller, and what became of them.
 
 use linerate_model::{Headline, HeadlineVerdict, RecordId};
-use linerate_schedule::plan::Order;
+use linerate_schedule::Order;
 use serde::{Deserialize, Serialize};
 
 /// An order as published.

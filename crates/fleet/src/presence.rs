@@ -3,7 +3,7 @@
 use async_nats::{Message, Subscriber};
 use linerate_bus::{AgentName, Bus, BusError, Member, Presence, Role};
 use linerate_model::HostName;
-use linerate_schedule::plan::FleetHost;
+use linerate_schedule::FleetHost;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 

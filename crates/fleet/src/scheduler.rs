@@ -7,17 +7,18 @@ use crate::lease::{Term, hold};
 use crate::orders::{OrderOutcome, PairEnd, PublishedOrder};
 use crate::presence::PresentAgents;
 use crate::state::{OutstandingOrder, ScheduleStatus, pause, put_status, take_run_requests};
+use crate::watch_post::WatchPost;
 use async_nats::HeaderMap;
 use async_nats::header::NATS_MESSAGE_ID;
 use futures_util::StreamExt as _;
-use linerate_bus::{Bus, BusError, Kept, Link};
+use linerate_bus::{Bus, BusError, Link};
 use linerate_engine::Report;
 use linerate_model::RecordId;
-use linerate_schedule::file::FleetFile;
-use linerate_schedule::plan::{LastRun, Moment, Order, Outcome, Planner};
+use linerate_schedule::{FleetFile, LastRun, Moment, Order, Outcome, Planner};
+use linerate_units::ByteCount;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
-use tokio::sync::{broadcast, watch};
+use tokio::sync::watch;
 
 /// Time from one look at what is due to the next.
 const LOOK: Duration = Duration::from_millis(500);
@@ -38,38 +39,14 @@ pub struct SchedulerOptions {
     pub utc_offset_s: i32,
 }
 
-/// What happens in a term, for metrics and alerts.
-#[derive(Debug, Clone)]
-pub enum TermEvent {
-    /// A term began, with the ends of trials that are kept, the oldest first.
-    Began(Vec<Kept<PairEnd>>),
-    /// An order ended.
-    Ended(Box<Kept<PairEnd>>),
-    /// Slots were missed: mesh, sending and receiving host, reason.
-    Missed(Vec<linerate_schedule::plan::Missed>),
-    /// The agents that are present, at this time in seconds since 1970.
-    Agents(u64, PresentAgents),
-    /// The planner looked at what is due.
-    Planned {
-        /// Time that it took.
-        took: Duration,
-        /// Orders that have not ended.
-        outstanding: usize,
-        /// Time of the server, in seconds since 1970.
-        now_unix_s: u64,
-    },
-}
-
-/// Competes for the lease, and schedules while it is held, until `stop` turns true. Events of terms go to `events`, and
-/// `alerts` has the alerts that are raised.
+/// Competes for the lease, and schedules while it is held, until `stop` turns true.
 ///
 /// # Errors
 /// The streams of the fleet are missing.
 pub async fn schedule(
     bus: Bus,
     options: SchedulerOptions,
-    events: broadcast::Sender<TermEvent>,
-    alerts: watch::Receiver<Vec<String>>,
+    mut watch_post: WatchPost,
     report: Report,
     mut stop: watch::Receiver<bool>,
 ) -> Result<(), BusError> {
@@ -83,16 +60,19 @@ pub async fn schedule(
         };
         let Some(term) = began else { break };
         report.line(&format!("{} schedules now, with fence {}", options.holder, term.fence));
+        watch_post.set_leader(true);
         let mut scheduler =
-            Scheduler { bus: &bus, options: &options, events: &events, alerts: &alerts, found: &found_sender };
+            Scheduler { bus: &bus, options: &options, watch_post: &mut watch_post, found: &found_sender };
         if let Err(error) = scheduler.serve_term(&mut terms, term.fence, &stop).await {
             report.line(&format!("the schedule is read again: {error}"));
             tokio::time::sleep(LOOK).await;
         }
+        watch_post.set_leader(false);
         if *stop.borrow() {
             break;
         }
     }
+    watch_post.finish().await;
     let _ = holding.await;
     Ok(())
 }
@@ -100,8 +80,7 @@ pub async fn schedule(
 struct Scheduler<'a> {
     bus: &'a Bus,
     options: &'a SchedulerOptions,
-    events: &'a broadcast::Sender<TermEvent>,
-    alerts: &'a watch::Receiver<Vec<String>>,
+    watch_post: &'a mut WatchPost,
     found: &'a watch::Sender<Option<(u64, u64)>>,
 }
 
@@ -122,23 +101,28 @@ impl Scheduler<'_> {
         let mut signs = agents.subscribe(self.bus).await?;
 
         let mut planner = Planner::new(self.options.file.clone(), self.options.seed);
+        planner.set_hosts(agents.hosts());
         let mut last_runs = self.bus.all_of::<PairEnd>("pairs", subject).await?;
         last_runs.sort_by_key(|end| end.sequence);
         planner.restore(last_runs.iter().map(|end| LastRun {
             mesh: end.value.order.mesh.clone(),
             from: end.value.order.from.clone(),
             to: end.value.order.to.clone(),
-            at_unix_s: end.published_unix_ns / 1_000_000_000,
+            at: end.published_unix_ns / 1_000_000_000,
+            bytes: ByteCount::new(end.value.bytes),
         }));
         let mut outstanding: BTreeMap<String, Order> = BTreeMap::new();
+        let server_now = self.bus.server_unix_ns().await? / 1_000_000_000;
+        let now = Moment { unix_s: server_now, utc_offset_s: self.options.utc_offset_s };
         let orders = self.bus.stream("orders").await?;
         let last_order = orders.cached_info().state.last_sequence;
         for order in self.bus.all_of::<PublishedOrder>("orders", self.bus.subjects().order("*")).await? {
-            planner.hold(&order.value.order);
-            outstanding.insert(order.value.order.id.to_string(), order.value.order);
+            let order = order.value.order;
+            planner.hold(order.clone(), now);
+            outstanding.insert(order.id.to_string(), order);
         }
         self.found.send_replace(Some((fence, last_order)));
-        let _ = self.events.send(TermEvent::Began(last_runs));
+        self.watch_post.begin(&agents, &last_runs);
 
         let mut link = self.bus.link();
         let mut paused = false;
@@ -171,11 +155,12 @@ impl Scheduler<'_> {
             }
             let now_unix_s = term.clock.unix_s();
             let now = Moment { unix_s: now_unix_s, utc_offset_s: self.options.utc_offset_s };
-            planner.set_hosts(agents.hosts());
             let begin = Instant::now();
             if begin >= status_at {
+                planner.set_hosts(agents.hosts());
                 paused = pause(self.bus).await?.is_some();
-                for mesh in take_run_requests(self.bus, self.options.file.mesh_names()).await? {
+                let meshes = self.options.file.meshes.iter().map(|mesh| mesh.name.as_str());
+                for mesh in take_run_requests(self.bus, meshes).await? {
                     planner.run_now(&mesh, now);
                 }
             }
@@ -194,12 +179,12 @@ impl Scheduler<'_> {
                 *missed.entry(slot.reason.to_string()).or_default() += 1;
             }
             if !slots.is_empty() {
-                let _ = self.events.send(TermEvent::Missed(slots));
+                self.watch_post.missed(&slots, now_unix_s);
             }
-            let _ = self.events.send(TermEvent::Planned { took, outstanding: outstanding.len(), now_unix_s });
+            self.watch_post.planned(took, outstanding.len(), now_unix_s);
             if begin >= status_at {
                 status_at = begin + STATUS;
-                let _ = self.events.send(TermEvent::Agents(now_unix_s, agents.clone()));
+                self.watch_post.agents(&agents, now_unix_s);
                 let status = ScheduleStatus {
                     scheduler: self.options.holder.clone(),
                     present: agents.present(),
@@ -207,9 +192,9 @@ impl Scheduler<'_> {
                     outstanding_count: outstanding.len(),
                     next_unix_s: planner.next_wake(now),
                     planning_ns: u64::try_from(took.as_nanos()).unwrap_or(u64::MAX),
-                    warnings: planner.warnings(),
+                    warnings: planner.warnings().iter().map(ToString::to_string).collect(),
                     missed: missed.clone(),
-                    alerts: self.alerts.borrow().clone(),
+                    alerts: self.watch_post.raised(),
                 };
                 put_status(self.bus, &status).await?;
             }
@@ -217,7 +202,7 @@ impl Scheduler<'_> {
     }
 
     fn end(
-        &self,
+        &mut self,
         planner: &mut Planner,
         outstanding: &mut BTreeMap<String, Order>,
         end: PairEnd,
@@ -226,19 +211,15 @@ impl Scheduler<'_> {
         let Some(term) = *terms.borrow() else { return };
         let now = Moment { unix_s: term.clock.unix_s(), utc_offset_s: self.options.utc_offset_s };
         let outcome = match &end.outcome {
-            OrderOutcome::Measured => Outcome::Measured,
+            OrderOutcome::Measured => Outcome::Done,
             OrderOutcome::Failed { .. } => Outcome::Failed,
-            OrderOutcome::Missed { .. } => Outcome::NotBegun,
+            OrderOutcome::Missed { .. } => Outcome::Lost,
         };
-        planner.ended(&end.order.id, outcome, end.bytes, now);
+        planner.ended(&end.order.id, outcome, ByteCount::new(end.bytes), now);
         outstanding.remove(&end.order.id.to_string());
-        let kept = Kept {
-            subject: String::new(),
-            published_unix_ns: term.clock.unix_ns(),
-            sequence: 0,
-            value: end,
-        };
-        let _ = self.events.send(TermEvent::Ended(Box::new(kept)));
+        for (mesh, from, to) in self.watch_post.ended(&end, now.unix_s) {
+            planner.suspect(&mesh, &from, &to, now);
+        }
     }
 
     async fn publish(&self, order: &Order, fence: u64, now_unix_s: u64) -> Result<(), BusError> {

@@ -60,14 +60,15 @@ pub struct OutstandingOrder {
 }
 
 impl OutstandingOrder {
-    pub(crate) fn of(order: &linerate_schedule::plan::Order) -> Self {
+    pub(crate) fn of(order: &linerate_schedule::Order) -> Self {
         Self { mesh: order.mesh.clone(), from: order.from.0.clone(), to: order.to.0.clone() }
     }
 }
 
 /// Returns the value of a key. `None` if it has none, or if a later version wrote it.
 async fn get<T: for<'de> Deserialize<'de>>(bus: &Bus, key: &str) -> Result<Option<T>, BusError> {
-    let entry = bus.state().await?.entry(key).await.map_err(|error| BusError::failed(format!("reading {key}"), error))?;
+    let entry =
+        bus.state().await?.entry(key).await.map_err(|error| BusError::failed(format!("reading {key}"), error))?;
     let entry = entry.filter(|entry| entry.operation == Operation::Put);
     Ok(entry.and_then(|entry| serde_json::from_slice(&entry.value).ok()))
 }

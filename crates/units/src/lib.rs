@@ -14,6 +14,7 @@
 struct Readme;
 
 mod bytes;
+mod day_hours;
 mod frame_size;
 mod nanos;
 mod number;
@@ -21,6 +22,7 @@ mod rate;
 mod ratio;
 
 pub use bytes::ByteCount;
+pub use day_hours::{DayHours, ParseHoursError};
 pub use frame_size::{FrameSize, FrameTooSmall};
 pub use nanos::Nanos;
 pub use number::{ParseError, grouped};
