@@ -2,8 +2,10 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 
+	"github.com/grafana/grafana-foundation-sdk/go/cog"
 	"github.com/grafana/grafana-foundation-sdk/go/cog/plugins"
 	"github.com/grafana/grafana-foundation-sdk/go/dashboard"
 )
@@ -12,14 +14,16 @@ import (
 // panels, options and queries as well. It then checks that panels have ids of their own and do not overlap.
 func checkDashboard(text []byte) ([]string, int) {
 	plugins.RegisterDefaultPlugins()
+	problems := texts(new(dashboard.Dashboard).UnmarshalJSONStrict(text))
+	if len(problems) > 0 {
+		return problems, 0
+	}
+	// The strict decoder leaves out the panels, because it takes the empty list of errors of each for an error.
 	var board dashboard.Dashboard
-	if err := board.UnmarshalJSONStrict(text); err != nil {
+	if err := json.Unmarshal(text, &board); err != nil {
 		return []string{err.Error()}, 0
 	}
-	var problems []string
-	if err := board.Validate(); err != nil {
-		problems = append(problems, err.Error())
-	}
+	problems = texts(board.Validate())
 	if board.Uid == nil || board.Title == nil {
 		problems = append(problems, "it has no uid or no title")
 	}
@@ -75,4 +79,17 @@ func checkDashboard(text []byte) ([]string, int) {
 		}
 	}
 	return problems, len(board.Panels)
+}
+
+// texts returns the text of each error. The SDK returns an empty list of errors, and not nil, if there are none.
+func texts(err error) []string {
+	var list cog.BuildErrors
+	if err != nil && !errors.As(err, &list) {
+		return []string{err.Error()}
+	}
+	var problems []string
+	for _, problem := range list {
+		problems = append(problems, problem.Error())
+	}
+	return problems
 }

@@ -297,8 +297,7 @@ impl OpenSession for ControlSession {
 /// connector. Addresses that both have are bridges inside of each, unless both run on one host, where it is loopback.
 fn member_address(listener: &Host, connector: &Host, version: IpVersion) -> Option<IpAddr> {
     let theirs: Vec<IpAddr> = ordinary_addresses(connector).copied().collect();
-    let own: Vec<IpAddr> =
-        ordinary_addresses(listener).copied().filter(|address| is(version, *address)).collect();
+    let own: Vec<IpAddr> = ordinary_addresses(listener).copied().filter(|address| is(version, *address)).collect();
     let is_one_host = listener.boot_id == connector.boot_id && !listener.boot_id.is_empty();
     if is_one_host && (own.is_empty() || own.iter().all(|address| theirs.contains(address))) {
         return Some(loopback(version));

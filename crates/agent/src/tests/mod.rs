@@ -4,6 +4,8 @@ mod access;
 mod confinement;
 mod demonstration;
 mod descriptors;
+#[cfg(target_os = "linux")]
+mod fleet;
 mod frames;
 mod invitations;
 mod lifecycle;

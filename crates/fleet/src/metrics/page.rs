@@ -1,4 +1,4 @@
-//! `GET /metrics`.
+//! `GET /metrics`, and `GET /healthz` for probes.
 
 use super::exposition::{CONTENT_TYPE, text};
 use super::registry::Metrics;
@@ -9,9 +9,9 @@ use axum::response::IntoResponse;
 use axum::routing::get;
 use std::sync::Arc;
 
-/// Serves `GET /metrics` in the text format of Prometheus.
+/// Serves `GET /metrics` in the text format of Prometheus, and `GET /healthz`, which answers as long as the process serves.
 pub fn router(metrics: Arc<Metrics>) -> Router {
-    Router::new().route("/metrics", get(page)).with_state(metrics)
+    Router::new().route("/metrics", get(page)).route("/healthz", get(|| async { "ok\n" })).with_state(metrics)
 }
 
 async fn page(State(metrics): State<Arc<Metrics>>) -> impl IntoResponse {

@@ -10,6 +10,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::task::JoinHandle;
 use tokio::time::{MissedTickBehavior, interval};
 
+/// Time between two pushes.
+const EVERY: Duration = Duration::from_secs(30);
+
 /// Receiver of pushed metrics.
 #[derive(Debug, Clone)]
 pub struct PushTarget {
@@ -19,6 +22,13 @@ pub struct PushTarget {
     pub every: Duration,
     /// Labels added to each series, for example the name of the fleet.
     pub labels: Vec<(String, String)>,
+}
+
+impl PushTarget {
+    /// Pushes to `endpoint` every 30 s, without further labels.
+    pub fn new(endpoint: Endpoint) -> Self {
+        Self { endpoint, every: EVERY, labels: Vec::new() }
+    }
 }
 
 /// A task that pushes. Dropping it stops the task.

@@ -42,6 +42,10 @@ impl Hosts {
         self.numbers.get(name).copied()
     }
 
+    pub(super) fn count(&self) -> usize {
+        self.entries.len()
+    }
+
     pub(super) fn entry(&self, number: u32) -> &HostEntry {
         &self.entries[number as usize]
     }

@@ -8,5 +8,8 @@ mod listing;
 mod live_run;
 #[cfg(target_os = "linux")]
 mod location;
+mod place;
+#[cfg(target_os = "linux")]
+mod postgres;
 mod sample;
 mod store;

@@ -4,6 +4,7 @@ use super::port::ClaimedPort;
 use crate::{program, wait_until};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, User, chown};
+use std::io::Write as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -65,11 +66,18 @@ impl Postgres {
     /// # Panics
     /// A statement fails.
     pub fn sql(&self, database: &str, statements: &str) -> String {
-        let output = Command::new(self.programs.join("psql"))
-            .args(["-X", "-q", "-t", "-A", "-v", "ON_ERROR_STOP=1", "-c", statements])
+        let mut child = Command::new(self.programs.join("psql"))
+            .args(["-X", "-q", "-t", "-A", "-v", "ON_ERROR_STOP=1", "-f", "-"])
             .arg(self.url(ADMINISTRATOR, database))
-            .output()
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
             .expect("psql starts");
+        let mut input = child.stdin.take().expect("it is piped");
+        input.write_all(statements.as_bytes()).expect("psql reads");
+        drop(input);
+        let output = child.wait_with_output().expect("psql ends");
         let error = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{statements}: {error}");
         String::from_utf8_lossy(&output.stdout).trim_end().to_owned()
@@ -157,7 +165,8 @@ impl Drop for Postgres {
 
 /// Returns the folder of the server's programs. Debian keeps each version in one of its own, outside PATH.
 fn programs() -> PathBuf {
-    if let Some(postgres) = program("postgres") {
+    // In PATH may be a link to one of the programs.
+    if let Some(postgres) = program("postgres").and_then(|link| link.canonicalize().ok()) {
         return postgres.parent().map(Path::to_owned).unwrap_or_default();
     }
     let versions = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();

@@ -11,7 +11,7 @@ use linerate_bus::{Bus, BusError};
 use linerate_engine::Report;
 use linerate_fleet::enrolment::admit_members;
 use linerate_fleet::metrics::{Metrics, Push, PushTarget, router};
-use linerate_fleet::{Endpoint, SchedulerOptions, Watch, control, ingest, schedule};
+use linerate_fleet::{Endpoint, SchedulerOptions, WatchPost, control, ingest, schedule};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -107,7 +107,7 @@ pub(super) async fn serve(serve: Serve, cancel: watch::Receiver<bool>) -> Result
             seed: serve.seed,
             utc_offset_s: Zoned::now().offset().seconds(),
         };
-        let watch = Watch::new(&options.file, Arc::clone(&metrics), report.clone()).map_err(Failure::usage)?;
+        let watch = WatchPost::new(&options.file, Arc::clone(&metrics), report.clone());
         schedule(bus.clone(), options, watch, report.clone(), cancel.clone()).await.map_err(Failure::measure)
     };
     let controlling = async {

@@ -74,8 +74,16 @@ pub(crate) struct Enrol {
     code: String,
 
     /// Name in the fleet [default: this host's name]
-    #[arg(long)]
+    ///
+    /// Other characters than letters, digits, dashes and underscores become dashes.
+    #[arg(long, value_parser = AgentName::of_host)]
     name: Option<AgentName>,
+
+    /// Succeed without joining if the directory has credentials of that name and fleet
+    ///
+    /// For hosts that run this at each start.
+    #[arg(long, hide_short_help = true)]
+    keep: bool,
 
     /// Label of this host, for example rack=7; may be repeated. Those of the invitation win
     #[arg(long, value_name = "KEY=VALUE", value_parser = label)]
@@ -180,7 +188,22 @@ pub(super) async fn invite(invite: Invite) -> Result<(), Failure> {
 
 pub(super) async fn enrol(enrol: Enrol) -> Result<(), Failure> {
     let folder = enrol.folder.path()?;
+    let name = match enrol.name {
+        Some(name) => name,
+        None => AgentName::of_host(&linerate_sys::system::host_name().unwrap_or_default())
+            .map_err(|error| Failure::usage(format!("{error}; give the name with --name")))?,
+    };
+    let code = match enrol.code.strip_prefix('@') {
+        Some(file) => std::fs::read_to_string(file).map_err(|error| Failure::usage(format!("{file}: {error}")))?,
+        None if enrol.code == "-" => std::io::read_to_string(std::io::stdin()).map_err(Failure::usage)?,
+        None => enrol.code,
+    };
+    let invitation = enrolment::invited(&code).map_err(Failure::usage)?;
     if let Ok(credentials) = enrol.folder.credentials() {
+        if enrol.keep && credentials.name == name && credentials.fleet == invitation.fleet {
+            say(&format!("linerate: {name} belongs to the fleet {} already", credentials.fleet));
+            return Ok(());
+        }
         return Err(Failure::usage(format!(
             "{} holds the credentials of {} in the fleet {} already: name another directory with --dir, or remove it first",
             folder.display(),
@@ -188,17 +211,6 @@ pub(super) async fn enrol(enrol: Enrol) -> Result<(), Failure> {
             credentials.fleet
         )));
     }
-    let code = match enrol.code.strip_prefix('@') {
-        Some(file) => std::fs::read_to_string(file).map_err(|error| Failure::usage(format!("{file}: {error}")))?,
-        None if enrol.code == "-" => std::io::read_to_string(std::io::stdin()).map_err(Failure::usage)?,
-        None => enrol.code,
-    };
-    let invitation = enrolment::invited(&code).map_err(Failure::usage)?;
-    let name = match enrol.name {
-        Some(name) => name,
-        None => AgentName::of_host(&linerate_sys::system::host_name().unwrap_or_default())
-            .map_err(|error| Failure::usage(format!("{error}; give the name with --name")))?,
-    };
     // Kept until the member is admitted, so that a repeated request is the same member.
     let pending = folder.join(PENDING_KEY);
     let seed = match private_file::read(&pending).map_err(Failure::usage)? {
