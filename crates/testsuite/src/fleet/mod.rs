@@ -13,11 +13,13 @@
 //! Namespaces have no names and processes end with the thread that started them, so that nothing of the lab outlives the
 //! thread that made it.
 
+mod forward;
 mod network;
 mod options;
 mod process;
 mod session_log;
 
+pub use forward::Forward;
 pub use options::{Database, FleetLabOptions, FleetServer, Site};
 pub use session_log::{LoggedSession, read_session_log};
 
@@ -25,7 +27,7 @@ use crate::servers::{ADMINISTRATOR, Postgres};
 use crate::{program, wait_until};
 use linerate_sys::namespace::NetNamespace;
 use linerate_sys::process::{Placement, spawn};
-use network::{BROKER_ADDRESS, Network};
+use network::{BROKER_ADDRESS, LabHost, Network};
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::sys::signal::Signal;
 use process::{LabProcess, Launch};
@@ -108,16 +110,8 @@ impl FleetLab {
         let broker = program("nats-server").expect("nats-server is installed");
         let launch = Launch::new(broker).arguments(["-c".into(), configuration.into_os_string()]);
         let nats = LabProcess::new(NATS, launch, folder.path(), BROKER_GRACE);
-        let mut lab = Self {
-            agents: Vec::new(),
-            servers: Vec::new(),
-            nats,
-            postgres,
-            stream_space,
-            network,
-            options,
-            folder,
-        };
+        let mut lab =
+            Self { agents: Vec::new(), servers: Vec::new(), nats, postgres, stream_space, network, options, folder };
         std::fs::write(lab.folder.path().join("fleet.toml"), &lab.options.file).expect("the fleet's file");
         let servers = format!("nats://{BROKER_ADDRESS}:{PORT}");
         lab.run_well(&["fleet", "create", "lab", "--servers", &servers]);
@@ -171,6 +165,7 @@ impl FleetLab {
             OsString::from("serve"),
             "--fleet".into(),
             folder.into_os_string(),
+            "--ephemeral".into(),
             "--listen".into(),
             "127.0.0.1:0".into(),
             "--name".into(),
@@ -210,6 +205,26 @@ impl FleetLab {
             process.text().contains("serving the fleet").then_some(())
         });
         self.servers.push(process);
+    }
+
+    /// Starts another program in the control network. It ends with the lab.
+    ///
+    /// # Panics
+    /// It cannot be started.
+    pub fn add_program(&mut self, name: &str, program: &Path, arguments: &[&str]) {
+        let launch = Launch::new(program).arguments(arguments);
+        let mut process = LabProcess::new(name, launch, self.folder.path(), GRACE);
+        process.start(&self.network.command);
+        self.servers.push(process);
+    }
+
+    /// Offers a port of the control network's loopback to this host.
+    ///
+    /// # Panics
+    /// No port is free.
+    pub fn forward(&self, port: u16) -> Forward {
+        let pid = self.servers.iter().find_map(LabProcess::pid).expect("a process in the control network");
+        Forward::start(pid, port).unwrap_or_else(|error| panic!("port {port} of the lab: {error}"))
     }
 
     /// Returns the names of the agents.
@@ -260,8 +275,7 @@ impl FleetLab {
     fn run_in(&self, namespace: &NetNamespace, folder: &Path, arguments: &[&str]) -> Output {
         let mut command = self.linerate(folder).arguments(arguments).command();
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
-        let placement =
-            Placement { net: Some(namespace.as_fd()), ends_with_thread: true, ..Placement::default() };
+        let placement = Placement { net: Some(namespace.as_fd()), ends_with_thread: true, ..Placement::default() };
         let child = spawn(&mut command, &placement).unwrap_or_else(|error| panic!("linerate: {error}"));
         child.wait_with_output().expect("linerate is a child")
     }
@@ -443,8 +457,6 @@ impl FleetLab {
         Some(IpAddr::V4(host.address))
     }
 }
-
-use network::LabHost;
 
 /// Mounts a small file system on a folder, which is made.
 fn mount_space(folder: &Path, bytes: u64) -> Mounted {

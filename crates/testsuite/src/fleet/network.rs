@@ -104,14 +104,7 @@ impl Network {
         let [third, fourth] = [site_index, number].map(|index| u8::try_from(index + 1).unwrap_or(u8::MAX));
         let address = Ipv4Addr::new(10, 1, third, fourth);
         join(route, site_bridge, &format!("d-{name}"), &namespace, (DATA, address), Some(rate))?;
-        join(
-            route,
-            control,
-            &format!("c-{name}"),
-            &namespace,
-            (CONTROL, Ipv4Addr::new(10, 2, third, fourth)),
-            None,
-        )?;
+        join(route, control, &format!("c-{name}"), &namespace, (CONTROL, Ipv4Addr::new(10, 2, third, fourth)), None)?;
         Ok(LabHost { name, site: site.name.clone(), address, namespace })
     }
 
