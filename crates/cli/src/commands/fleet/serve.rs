@@ -7,7 +7,7 @@ use crate::fleet_folder::FleetFolder;
 use crate::options::StorePath;
 use crate::output::say;
 use jiff::Zoned;
-use linerate_bus::{Bus, BusError};
+use linerate_bus::BusError;
 use linerate_engine::Report;
 use linerate_fleet::enrolment::admit_members;
 use linerate_fleet::metrics::{Metrics, Push, PushTarget, router};
