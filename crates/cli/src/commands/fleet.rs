@@ -1,6 +1,7 @@
 //! `linerate fleet`: a mesh of agents on NATS.
 
 mod control;
+mod matrix;
 mod measure;
 mod members;
 mod mesh_file;
@@ -40,6 +41,7 @@ enum Action {
     Plan(plan::Plan),
     Serve(serve::Serve),
     Status(control::Status),
+    Matrix(matrix::Matrix),
     Run(control::Run),
     Pause(control::Pause),
     Resume(control::Resume),
@@ -55,6 +57,7 @@ pub(crate) async fn run(arguments: Arguments, cancel: watch::Receiver<bool>) -> 
         Action::Plan(plan) => plan::plan(plan).await,
         Action::Serve(serve) => Box::pin(serve::serve(serve, cancel)).await,
         Action::Status(status) => control::status(status).await,
+        Action::Matrix(matrix) => matrix::matrix(matrix),
         Action::Run(run) => control::run(run).await,
         Action::Pause(pause) => control::pause(pause).await,
         Action::Resume(resume) => control::resume(resume).await,
