@@ -102,7 +102,7 @@ impl FleetLab {
         let owner = folder.path().join("owner");
         let stream_space = options.stream_space.map(|bytes| mount_space(&owner.join("streams"), bytes));
         let postgres = (options.database == Database::PostgreSql).then(|| {
-            let server = Postgres::start();
+            let server = Postgres::start_with_thread();
             server.create_database("linerate");
             server
         });
@@ -381,6 +381,15 @@ impl FleetLab {
     pub fn start_again(&mut self, name: &str) {
         let (process, namespace) = self.process(name);
         process.start(namespace);
+    }
+
+    /// Starts a process again that was killed, this once with further variables.
+    ///
+    /// # Panics
+    /// There is no such process.
+    pub fn start_with(&mut self, name: &str, variables: &[(&str, &str)]) {
+        let (process, namespace) = self.process(name);
+        process.start_with(namespace, variables);
     }
 
     /// Stops a process (SIGSTOP), or lets it continue.

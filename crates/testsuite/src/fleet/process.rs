@@ -64,8 +64,17 @@ impl LabProcess {
     /// # Panics
     /// It cannot be started.
     pub(super) fn start(&mut self, namespace: &NetNamespace) {
+        self.start_with(namespace, &[]);
+    }
+
+    /// Starts it in a namespace with further variables.
+    ///
+    /// # Panics
+    /// It cannot be started.
+    pub(super) fn start_with(&mut self, namespace: &NetNamespace, variables: &[(&str, &str)]) {
         let log = File::options().create(true).append(true).open(&self.log).expect("a log file can be opened");
         let mut command = self.launch.command();
+        command.envs(variables.iter().copied());
         command.stdout(log.try_clone().expect("a descriptor can be copied")).stderr(log);
         let placement = Placement {
             net: Some(namespace.as_fd()),

@@ -13,7 +13,7 @@ hosts = ["a", "b"]
 [[mesh]]
 name = "rate"
 between = ["all"]
-test = "stream --time 0.2s --warm-up 0s"
+test = "stream --time 0.2s --warmup 0s"
 every = "1h"
 "#;
 
