@@ -2,8 +2,7 @@
 
 use crate::exit::Failure;
 use crate::options::StorePath;
-use crate::output::{print, say};
-use linerate_model::Limit;
+use crate::output::{language, print, say};
 use linerate_report::parts::values::value;
 use linerate_store::{Level, Matrix as PairMatrix, MatrixCell, MatrixQuery, Page};
 use serde_json::{Value, json};
@@ -101,7 +100,8 @@ fn lines(pairs: &PairMatrix) -> Vec<String> {
     let mut limits = vec![vec![String::new(); pairs.columns.len()]; pairs.rows.len()];
     for cell in &pairs.cells {
         figures[cell.row][cell.column] = figure(cell);
-        limits[cell.row][cell.column] = cell.limit.map_or_else(String::new, |limit: Limit| limit.text().english().to_owned());
+        limits[cell.row][cell.column] =
+            cell.limit.map_or_else(String::new, |limit| language().text(limit.text()).to_string());
     }
     let name_width = width(pairs.rows.iter().map(String::as_str)).max("from \\ to".len());
     let mut widths = Vec::new();
