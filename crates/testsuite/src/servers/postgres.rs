@@ -58,7 +58,8 @@ impl Postgres {
             chown(directory.path(), Some(user.uid), Some(user.gid)).expect("a folder of that user");
         }
         let port = claim.number;
-        let mut server = Self { directory, programs: programs(), user, child: None, ends_with_thread, port, _claim: claim };
+        let mut server =
+            Self { directory, programs: programs(), user, child: None, ends_with_thread, port, _claim: claim };
         server.create_cluster();
         server.resume();
         server.sql("postgres", &format!("CREATE ROLE {GUARDED_ROLE} LOGIN PASSWORD '{}'", Self::PASSWORD));
