@@ -2,7 +2,7 @@
 
 use crate::exit::Failure;
 use crate::options::StorePath;
-use crate::output::{language, print, say};
+use crate::output::{print, say};
 use linerate_report::parts::values::value;
 use linerate_store::{Level, Matrix as PairMatrix, MatrixCell, MatrixQuery, Page};
 use serde_json::{Value, json};
@@ -100,8 +100,7 @@ fn lines(pairs: &PairMatrix) -> Vec<String> {
     let mut limits = vec![vec![String::new(); pairs.columns.len()]; pairs.rows.len()];
     for cell in &pairs.cells {
         figures[cell.row][cell.column] = figure(cell);
-        limits[cell.row][cell.column] =
-            cell.limit.map_or_else(String::new, |limit| language().text(limit.text()).to_string());
+        limits[cell.row][cell.column] = cell.limit.map_or_else(String::new, |limit| limit.to_string());
     }
     let name_width = width(pairs.rows.iter().map(String::as_str)).max("from \\ to".len());
     let mut widths = Vec::new();
@@ -140,7 +139,7 @@ fn row(name: &str, cells: &[String], name_width: usize, widths: &[usize]) -> Str
 #[cfg(test)]
 mod tests {
     use super::*;
-    use linerate_model::{MeasureUnit, Quantity};
+    use linerate_model::{Limit, MeasureUnit, Quantity};
 
     #[test]
     fn figures_stand_under_their_columns_with_limits_below() {
