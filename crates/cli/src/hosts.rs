@@ -25,6 +25,8 @@ pub(crate) struct HostBook {
     lab: BTreeMap<HostName, AgentUrl>,
     /// What stands between them; none where that has no limits to keep.
     device: Option<LabDevice>,
+    /// Connection to a fleet, and the fence of its scheduler's sessions. `None` for a user's own commands.
+    fleet: Option<(Bus, u64)>,
 }
 
 /// What stands between the hosts of a lab, and can say whether it kept its limits.
@@ -68,6 +70,8 @@ struct HostArgument {
     /// Its name in the record: never an agent URL, which holds secrets.
     name: HostName,
     url: Option<AgentUrl>,
+    /// The member of a fleet, if it is one.
+    member: Option<FleetSelector>,
 }
 
 /// Reads `A,B SERVER`, or `SERVER` alone with this machine as its client.
@@ -126,7 +130,7 @@ fn host_argument(text: &str) -> Result<HostArgument, String> {
 /// What one word on the command line names.
 fn arguments_of(text: &str) -> Result<Vec<HostArgument>, String> {
     let text = text.trim();
-    let of_url = |url: AgentUrl| HostArgument { name: HostName(url.address()), url: Some(url) };
+    let of_url = |url: AgentUrl| HostArgument { name: HostName(url.address()), url: Some(url), member: None };
     if text.is_empty() {
         return Err(
             "a host's name is empty; give an agent URL, @FILE, env:NAME, a saved name, `local`, or a lab host's name"
@@ -144,9 +148,15 @@ fn arguments_of(text: &str) -> Result<Vec<HostArgument>, String> {
         return Ok(vec![of_url(text.parse().map_err(|error| format!("{error}"))?)]);
     }
     if let Some(selector) = FleetSelector::of(text) {
-        selector?;
+        let selector = selector?;
+        // Records name an agent as its fleet does.
+        let name = match &selector {
+            FleetSelector::Name(agent) => HostName(agent.to_string()),
+            FleetSelector::Label { .. } => text.into(),
+        };
+        return Ok(vec![HostArgument { name, url: None, member: Some(selector) }]);
     }
-    Ok(vec![HostArgument { name: text.into(), url: None }])
+    Ok(vec![HostArgument { name: text.into(), url: None, member: None }])
 }
 
 /// A member of a fleet, as in `fleet:site-a` or `fleet:site=berlin`.
@@ -251,7 +261,12 @@ impl ReachedAgents {
 impl HostBook {
     /// The hosts of a lab.
     pub(crate) fn of_lab(lab: &Lab) -> Self {
-        Self { lab: lab.hosts().clone(), device: LabDevice::of(lab) }
+        Self { lab: lab.hosts().clone(), device: LabDevice::of(lab), fleet: None }
+    }
+
+    /// The members of a fleet, for sessions of its scheduler.
+    pub(crate) fn of_fleet(bus: Bus, fence: u64) -> Self {
+        Self { fleet: Some((bus, fence)), ..Self::default() }
     }
 
     /// Sender and receiver. Where one host alone is the receiver, the sender is this machine, or in a lab, which this machine is
@@ -319,8 +334,8 @@ impl HostBook {
         if agents.control.find(&host.name).is_ok() {
             return Ok(());
         }
-        if let Some(selector) = FleetSelector::of(&host.name.0) {
-            return self.reach_member(&host.name, &selector.map_err(Failure::usage)?, agents).await;
+        if let Some(selector) = &host.member {
+            return self.reach_member(&host.name, selector, agents).await;
         }
         let url = match &host.url {
             Some(url) => url.clone(),
@@ -338,9 +353,10 @@ impl HostBook {
         if !self.lab.is_empty() {
             return Err(Failure::usage(format!("{name} is outside of the lab that this command runs in")));
         }
-        let bus = match &agents.bus {
-            Some(bus) => bus.clone(),
-            None => agents.bus.insert(FleetFolder::default().connect().await?).clone(),
+        let (bus, fence) = match (&self.fleet, &agents.bus) {
+            (Some((bus, fence)), _) => (bus.clone(), Some(*fence)),
+            (None, Some(bus)) => (bus.clone(), None),
+            (None, None) => (agents.bus.insert(FleetFolder::default().connect().await?).clone(), None),
         };
         let agent = match selector {
             FleetSelector::Name(agent) => agent.clone(),
@@ -349,7 +365,7 @@ impl HostBook {
                 labelled(&presences, key, value).map_err(Failure::usage)?
             }
         };
-        agents.control.add_member(name.clone(), &bus, agent, None).await.map_err(Failure::measure)
+        agents.control.add_member(name.clone(), &bus, agent, fence).await.map_err(Failure::measure)
     }
 
     async fn named(&self, name: &HostName, agents: &mut ReachedAgents) -> Result<AgentUrl, Failure> {

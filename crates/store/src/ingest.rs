@@ -69,12 +69,23 @@ impl Store {
         })
     }
 
-    /// Stores the end of a run, with those of its trials that are not stored yet. Returns `false` if its end is stored already.
+    /// Stores the end of a run whose `attempts` were stored one by one; those in `record` do not count. Returns `false` if its end
+    /// is stored already.
     ///
     /// # Errors
-    /// The store cannot be written.
-    pub fn ingest_end(&self, record: &Record, ending: Ending) -> Result<bool, StoreError> {
-        self.ingest_record(record, ending)
+    /// The run is not known, an attempt is missing, or the store cannot be written.
+    pub fn ingest_end(&self, record: &Record, attempts: u32, ending: Ending) -> Result<bool, StoreError> {
+        let id = &record.id;
+        let begun = Record { trials: Vec::new(), ..record.clone() };
+        let run = EndedRun::of(&begun, ending);
+        self.change(|session| {
+            let stored = stored_run(session, id)?.ok_or_else(|| self.unknown(&id.0))?;
+            if stored.attempts < attempts && !stored.has_ended() {
+                let (store, id) = (self.name(), id.clone());
+                return Err(StoreError::TrialOutOfOrder { store, id, number: attempts, stored: stored.attempts });
+            }
+            Ok(insert_ended(session, &[&run])?.contains(id))
+        })
     }
 
     /// Stores a whole run. Returns `false` if its end is stored already.
@@ -207,8 +218,9 @@ fn complete(session: &mut dyn Session, run: &EndedRun<'_>) -> Result<Option<i64>
     ];
     // Two programs may store the same message at once: the row admits one of them.
     let sql =
-        "UPDATE run SET state = ?1, changed_unix_ns = ?2, results = ?3, trials = ?4, attempts = ?5, headline = ?6,
-                      verdict = ?7, limit_name = ?8
+        "UPDATE run SET state = ?1, changed_unix_ns = ?2, results = ?3,
+                      trials = CASE WHEN trials > ?4 THEN trials ELSE ?4 END,
+                      attempts = CASE WHEN attempts > ?5 THEN attempts ELSE ?5 END, headline = ?6, verdict = ?7, limit_name = ?8
                WHERE number = ?9 AND attempts = ?10 AND state IN ('running', 'killed')";
     if session.execute(sql, &values)? == 0 {
         return Ok(None);

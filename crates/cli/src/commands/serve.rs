@@ -445,7 +445,7 @@ impl Arguments {
         let own_port = self.shares_port().then_some(own_port);
         Confinement {
             reads: self.kept().ok().flatten().into_iter().chain(self.fleet_reads()).collect(),
-            writes: store.and_then(|store| folder_of(store.path())).into_iter().collect(),
+            writes: store.and_then(|store| folder_of(store.file()?)).into_iter().collect(),
             // A portmapper and many NFS servers believe who calls from such a port.
             low_ports: self.portmap
                 || !self.allow_server.is_empty()

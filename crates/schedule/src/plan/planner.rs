@@ -44,13 +44,13 @@ pub struct Planner {
     /// Size of `last_runs` at which old entries are removed.
     last_runs_limit: usize,
     restored_bytes: Vec<(usize, u32, u32, u64, u64)>,
-    /// Slots whose random slip has not passed, by due time.
+    /// Slots before the end of their random slip, by due time.
     future: BTreeMap<(u64, u64), Slot>,
     /// Due slots, by how they precede: missed before (0) or not (1), due time, sequence.
     waiting: BTreeMap<(u8, u64, u64), Slot>,
     /// Pairs that are waiting, in the future, or outstanding.
     queued: HashSet<PairOfMesh>,
-    /// Pairs whose newest slot was missed.
+    /// Pairs that missed their newest slot.
     missed_before: HashSet<PairOfMesh>,
     sequence: u64,
     running: HashMap<u64, Running>,
@@ -284,22 +284,48 @@ impl Planner {
 
     /// Queues the trials by which a suspicion about a pair is checked: those of the mesh that `suspect` of `mesh` names.
     ///
-    /// Returns whether a trial was queued. It is not if `mesh` names no such mesh, or if the pair's trial is queued already.
+    /// Returns whether a trial was queued. It is not if `mesh` names no such mesh, or if the pair's trial is due already.
     pub fn suspect(&mut self, mesh: &str, from: &HostName, to: &HostName, now: Moment) -> bool {
         let Some(target) = self.mesh_index(mesh).and_then(|index| self.file.meshes[index].suspect) else {
             return false;
         };
         let (Some(from), Some(to)) = (self.hosts.find(from), self.hosts.find(to)) else { return false };
-        let pair = PairOfMesh { mesh: target as u32, from, to };
-        if from == to || !self.queued.insert(pair) {
+        self.queue(PairOfMesh { mesh: target as u32, from, to }, now)
+    }
+
+    /// Queues all pairs of a mesh now, in addition to its schedule. Its budget and hours hold.
+    pub fn run_now(&mut self, mesh: &str, now: Moment) {
+        let Some(index) = self.mesh_index(mesh) else { return };
+        for round in 0..self.meshes[index].rounds.count() {
+            for (from, to) in self.meshes[index].rounds.pairs(round) {
+                self.queue(PairOfMesh { mesh: index as u32, from, to }, now);
+                if self.file.meshes[index].both_ways {
+                    self.queue(PairOfMesh { mesh: index as u32, from: to, to: from }, now);
+                }
+            }
+        }
+    }
+
+    /// Queues a trial outside the schedule, or brings a later slot of the pair forward. Returns `false` if one is queued
+    /// already.
+    fn queue(&mut self, pair: PairOfMesh, now: Moment) -> bool {
+        let mesh = pair.mesh as usize;
+        let due = self.meshes[mesh].clock.opens(now);
+        if pair.from == pair.to || (!self.queued.insert(pair) && !self.withdraw(pair, due)) {
             return false;
         }
-        let due = self.meshes[target].clock.opens(now);
-        let not_after = self.not_after(target, due, now.utc_offset_s);
+        let not_after = self.not_after(mesh, due, now.utc_offset_s);
         self.sequence += 1;
         let slot = Slot { pair, due, not_after, suspicion: true, blocked: MissReason::Busy };
         self.future.insert((due, self.sequence), slot);
         true
+    }
+
+    /// Removes the slot of a pair that is due later than `due`. Returns whether there was one.
+    fn withdraw(&mut self, pair: PairOfMesh, due: u64) -> bool {
+        let mut later = self.future.range((due + 1, 0)..).filter(|(_, slot)| slot.pair == pair);
+        let Some(key) = later.next().map(|(key, _)| *key) else { return false };
+        self.future.remove(&key).is_some()
     }
 
     /// Returns the Unix time at which [`Planner::due`] may return orders or find missed slots without another event.
@@ -381,14 +407,9 @@ impl Planner {
     /// Returns the pairs of a mesh, and the periods in which all have had their turn.
     pub(super) fn size(&self, mesh: usize) -> (u64, u64) {
         let state = &self.meshes[mesh];
-        (
-            state.rounds.pairs_in_all(),
-            state
-                .rounds
-                .count()
-                .checked_div(state.rounds_a_period)
-                .map_or(0, |_| state.rounds.count().div_ceil(state.rounds_a_period)),
-        )
+        let rounds = state.rounds.count();
+        let periods = if rounds == 0 { 0 } else { rounds.div_ceil(state.rounds_a_period) };
+        (state.rounds.pairs_in_all(), periods)
     }
 
     fn mesh_index(&self, name: &str) -> Option<usize> {
@@ -431,7 +452,7 @@ impl Planner {
         let count = state.rounds.count();
         while self.meshes[mesh].due_ms(round) <= at {
             let state = &mut self.meshes[mesh];
-            if round % count == 0 && std::mem::take(&mut state.lacks_budget) {
+            if round.is_multiple_of(count) && std::mem::take(&mut state.lacks_budget) {
                 state.shift = (state.shift + (count * SHIFT_PER_MILLE / 1000).max(1)) % count;
             }
             let mut due = state.clock.unix_s(state.due_ms(round), now.utc_offset_s);

@@ -8,6 +8,7 @@ mod listing;
 mod live_run;
 #[cfg(target_os = "linux")]
 mod location;
+mod pairs;
 mod place;
 #[cfg(target_os = "linux")]
 mod postgres;

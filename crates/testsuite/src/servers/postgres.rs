@@ -2,6 +2,7 @@
 
 use super::port::ClaimedPort;
 use crate::{program, wait_until};
+use linerate_sys::process::{Placement, spawn};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, User, chown};
 use std::io::Write as _;
@@ -22,6 +23,8 @@ pub struct Postgres {
     /// Unprivileged user, as whom the server runs if this process is root's: it refuses to run as root.
     user: Option<User>,
     child: Option<Child>,
+    /// Whether the server ends with the thread that starts it.
+    ends_with_thread: bool,
     /// TCP port on 127.0.0.1.
     pub port: u16,
     _claim: ClaimedPort,
@@ -36,6 +39,18 @@ impl Postgres {
     /// # Panics
     /// It is not ready within a minute.
     pub fn start() -> Self {
+        Self::create(false)
+    }
+
+    /// Creates a cluster and starts a server that ends with this thread, however it ends.
+    ///
+    /// # Panics
+    /// It is not ready within a minute.
+    pub fn start_with_thread() -> Self {
+        Self::create(true)
+    }
+
+    fn create(ends_with_thread: bool) -> Self {
         let directory = tempfile::tempdir().expect("a folder");
         let claim = ClaimedPort::new();
         let user = nix::unistd::geteuid().is_root().then(unprivileged_user);
@@ -43,7 +58,7 @@ impl Postgres {
             chown(directory.path(), Some(user.uid), Some(user.gid)).expect("a folder of that user");
         }
         let port = claim.number;
-        let mut server = Self { directory, programs: programs(), user, child: None, port, _claim: claim };
+        let mut server = Self { directory, programs: programs(), user, child: None, ends_with_thread, port, _claim: claim };
         server.create_cluster();
         server.resume();
         server.sql("postgres", &format!("CREATE ROLE {GUARDED_ROLE} LOGIN PASSWORD '{}'", Self::PASSWORD));
@@ -99,8 +114,8 @@ impl Postgres {
     /// It is not ready within a minute.
     pub fn resume(&mut self) {
         let socket_folder = self.directory.path().display().to_string();
-        let child = self
-            .command("postgres")
+        let mut command = self.command("postgres");
+        command
             .arg("-D")
             .arg(self.data())
             .args(["-p", &self.port.to_string(), "-k", &socket_folder])
@@ -108,10 +123,9 @@ impl Postgres {
             .args(["-c", "listen_addresses=127.0.0.1", "-c", "fsync=off", "-c", "max_connections=50"])
             .stdin(Stdio::null())
             .stdout(Stdio::null())
-            .stderr(std::fs::File::create(self.directory.path().join("log")).expect("a log"))
-            .spawn()
-            .expect("postgres starts");
-        self.child = Some(child);
+            .stderr(std::fs::File::create(self.directory.path().join("log")).expect("a log"));
+        let placement = Placement { ends_with_thread: self.ends_with_thread, ..Placement::default() };
+        self.child = Some(spawn(&mut command, &placement).expect("postgres starts"));
         let status = self.data().join("postmaster.pid");
         wait_until("PostgreSQL is ready", || {
             let text = std::fs::read_to_string(&status).ok()?;
