@@ -173,7 +173,10 @@ impl Connection {
         if self.statements.len() >= MOST_STATEMENTS {
             self.statements.clear();
         }
-        self.statements.insert(sql.to_owned(), statement.clone());
+        // A search is planned for its words: common ones are soon found in the order of the list, rare ones by their index.
+        if !sql.contains(" LIKE ") {
+            self.statements.insert(sql.to_owned(), statement.clone());
+        }
         Ok(statement)
     }
 

@@ -22,6 +22,7 @@ pub struct Postgres {
     /// Unprivileged user, as whom the server runs if this process is root's: it refuses to run as root.
     user: Option<User>,
     child: Option<Child>,
+    settings: Vec<String>,
     /// TCP port on 127.0.0.1.
     pub port: u16,
     _claim: ClaimedPort,
@@ -36,6 +37,15 @@ impl Postgres {
     /// # Panics
     /// It is not ready within a minute.
     pub fn start() -> Self {
+        // Nothing needs to outlive this machine.
+        Self::start_with(&["fsync=off"])
+    }
+
+    /// Starts a server with further settings, as in `shared_buffers=512MB`.
+    ///
+    /// # Panics
+    /// It is not ready within a minute.
+    pub fn start_with(settings: &[&str]) -> Self {
         let directory = tempfile::tempdir().expect("a folder");
         let claim = ClaimedPort::new();
         let user = nix::unistd::geteuid().is_root().then(unprivileged_user);
@@ -43,7 +53,15 @@ impl Postgres {
             chown(directory.path(), Some(user.uid), Some(user.gid)).expect("a folder of that user");
         }
         let port = claim.number;
-        let mut server = Self { directory, programs: programs(), user, child: None, port, _claim: claim };
+        let mut server = Self {
+            directory,
+            programs: programs(),
+            user,
+            child: None,
+            settings: settings.iter().map(|setting| (*setting).to_owned()).collect(),
+            port,
+            _claim: claim,
+        };
         server.create_cluster();
         server.resume();
         server.sql("postgres", &format!("CREATE ROLE {GUARDED_ROLE} LOGIN PASSWORD '{}'", Self::PASSWORD));
@@ -104,8 +122,8 @@ impl Postgres {
             .arg("-D")
             .arg(self.data())
             .args(["-p", &self.port.to_string(), "-k", &socket_folder])
-            // Nothing needs to outlive this machine.
-            .args(["-c", "listen_addresses=127.0.0.1", "-c", "fsync=off", "-c", "max_connections=50"])
+            .args(["-c", "listen_addresses=127.0.0.1", "-c", "max_connections=50"])
+            .args(self.settings.iter().flat_map(|setting| ["-c", setting]))
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(std::fs::File::create(self.directory.path().join("log")).expect("a log"))
