@@ -94,11 +94,8 @@ impl Bus {
             max_age: PRESENCE_KEPT,
             ..self.stream_config("presence")
         };
-        let orders = Config {
-            subjects: all(subjects.order("*")),
-            max_age: ORDERS_KEPT,
-            ..self.stream_config("orders")
-        };
+        let orders =
+            Config { subjects: all(subjects.order("*")), max_age: ORDERS_KEPT, ..self.stream_config("orders") };
         let records = Config {
             subjects: all(subjects.record("*", "*")),
             max_age: RECORDS_KEPT,
