@@ -4,7 +4,6 @@ mod access;
 mod confinement;
 mod demonstration;
 mod descriptors;
-#[cfg(target_os = "linux")]
 mod fleet;
 mod frames;
 mod invitations;
