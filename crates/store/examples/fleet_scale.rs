@@ -10,6 +10,7 @@ use linerate_store::{Ending, FleetHost, Level, MatrixQuery, Page, Query, Selecti
 use linerate_testsuite::servers::Postgres;
 use linerate_units::{ByteCount, Nanos};
 use std::collections::BTreeMap;
+use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 /// Number of records that are stored at once.
@@ -33,7 +34,7 @@ struct Fleet {
     peers: usize,
 }
 
-fn main() {
+fn main() -> ExitCode {
     let numbers: Vec<usize> = std::env::args().skip(1).map(|word| word.parse().expect("a number")).collect();
     let [records, hosts, sites, peers] = numbers[..] else { panic!("arguments: RECORDS HOSTS SITES PEERS") };
     assert!(records > 0 && sites > 0 && peers > 0 && peers < hosts, "each host has peers among the others");
@@ -46,10 +47,11 @@ fn main() {
     server.sql("fleet", "VACUUM ANALYZE");
     print_sizes(&server, records);
     let quick = measure_queries(&store, &fleet);
-    if !(fast && quick) {
-        println!("a goal was not met");
-        std::process::exit(1);
+    if fast && quick {
+        return ExitCode::SUCCESS;
     }
+    println!("a goal was not met");
+    ExitCode::FAILURE
 }
 
 impl Fleet {
