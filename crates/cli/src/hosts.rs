@@ -491,7 +491,11 @@ mod tests {
         {
             assert_eq!(version(hosts), IpVersion::V4, "{hosts:?}");
         }
-        let lab = HostBook { lab: BTreeMap::from([("b".into(), six.parse().expect("an agent URL"))]), device: None };
+        let lab = HostBook {
+            lab: BTreeMap::from([("b".into(), six.parse().expect("an agent URL"))]),
+            device: None,
+            fleet: None,
+        };
         assert_eq!(lab.ip_version(&["b".to_owned()]), IpVersion::V4);
     }
 
@@ -500,7 +504,7 @@ mod tests {
         let url: AgentUrl =
             format!("linerate://192.0.2.1:4747#{}.{}", "0f".repeat(16), "ab".repeat(32)).parse().expect("an agent URL");
         let hosts = BTreeMap::from(["a".into(), "b".into()].map(|host: HostName| (host, url.clone())));
-        let lab = HostBook { lab: hosts, device: None };
+        let lab = HostBook { lab: hosts, device: None, fleet: None };
         let pair =
             |book: &HostBook, hosts: &[&str]| book.pair(&hosts.iter().map(|h| (*h).to_owned()).collect::<Vec<_>>());
         assert_eq!(pair(&lab, &["b"]), ["a", "b"]);

@@ -36,14 +36,14 @@ const PUBLISHED: usize = 500;
 /// Pairs that are due at once in the planner's test.
 const DUE: usize = 100_000;
 /// Host names in the record that is copied. No text of a record contains them otherwise.
-const [FROM, TO]: [&str; 2] = ["hostaaaaaa", "hostbbbbbb"];
+const FROM: &str = "hostaaaaaa";
+const TO: &str = "hostbbbbbb";
 /// Goals.
 const MAX_PLANNING: Duration = Duration::from_secs(1);
 const MIN_RECORDS_PER_S: f64 = 2_000.0;
 const MAX_MEMORY_MB: u64 = 500;
 /// Time for a part of the test.
 const LATE: Duration = Duration::from_secs(600);
-
 
 /// Figures of one fleet.
 #[derive(Debug, Default)]
@@ -76,7 +76,17 @@ fn main() {
     println!("a record has {} bytes as JSON", record.len());
     println!(
         "{:>7} {:>9} {:>11} {:>7} {:>8} {:>9} {:>8} {:>9} {:>9} {:>7} {:>9}",
-        "agents", "enrol /s", "connections", "present", "due", "planning", "trials/s", "sched MB", "sched CPU", "NATS MB", "records/s"
+        "agents",
+        "enrol /s",
+        "connections",
+        "present",
+        "due",
+        "planning",
+        "trials/s",
+        "sched MB",
+        "sched CPU",
+        "NATS MB",
+        "records/s"
     );
     let mut is_met = true;
     for agents in sizes {
@@ -159,8 +169,12 @@ impl Fleet {
 
     /// Enrols agents with one invitation, as hosts do. Returns their credentials.
     fn enrol(&self, agents: u32) -> Vec<Credentials> {
-        let invitation =
-            Invitation { role: Role::Agent, uses: agents, labels: BTreeMap::new(), expires_unix_s: now_unix_s() + 86_400 };
+        let invitation = Invitation {
+            role: Role::Agent,
+            uses: agents,
+            labels: BTreeMap::new(),
+            expires_unix_s: now_unix_s() + 86_400,
+        };
         self.runtime.block_on(async {
             let code = invite(&self.owner, &self.keys, &invitation, now_unix_s()).await.expect("an invitation");
             let admitting = tokio::spawn(admit_members(self.owner.clone(), self.keys.clone()));
@@ -198,7 +212,10 @@ impl Fleet {
         let mut child = command.stderr(Stdio::piped()).spawn().expect("linerate starts");
         let messages = BufReader::new(child.stderr.take().expect("messages are piped"));
         let mut lines = messages.lines();
-        lines.find(|line| line.as_ref().is_ok_and(|line| line.contains("serving the fleet"))).expect("it serves").expect("text");
+        lines
+            .find(|line| line.as_ref().is_ok_and(|line| line.contains("serving the fleet")))
+            .expect("it serves")
+            .expect("text");
         // A pipe that nobody reads would hold it up.
         std::thread::spawn(move || lines.for_each(drop));
         Process(child)
@@ -403,7 +420,16 @@ fn measured_record(program: &Path) -> String {
     let mut urls = Vec::new();
     for host in [FROM, TO] {
         let mut command = Command::new(program);
-        command.args(["serve", "--ephemeral", "--listen", "127.0.0.1:0", "--name", host, "--allow-target", "127.0.0.0/8"]);
+        command.args([
+            "serve",
+            "--ephemeral",
+            "--listen",
+            "127.0.0.1:0",
+            "--name",
+            host,
+            "--allow-target",
+            "127.0.0.0/8",
+        ]);
         command.env("XDG_DATA_HOME", folder.path()).stdin(Stdio::null()).stderr(Stdio::null());
         let mut child = command.stdout(Stdio::piped()).spawn().expect("linerate starts");
         let mut line = String::new();

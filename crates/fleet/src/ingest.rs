@@ -79,7 +79,7 @@ async fn next_batch(consumer: &PullConsumer) -> Result<Vec<Message>, BusError> {
     let batch = consumer.fetch().max_messages(BATCH).expires(WAIT * 20).messages().await;
     let mut batch = batch.map_err(|error| failed(&error))?;
     let mut messages = Vec::new();
-    while let Some(message) = batch.next().await {
+    if let Some(message) = batch.next().await {
         messages.push(message.map_err(|error| failed(&error))?);
         // The first part of a quiet fleet does not wait for others.
         while let Ok(Some(next)) = tokio::time::timeout(WAIT, batch.next()).await {
@@ -88,7 +88,6 @@ async fn next_batch(consumer: &PullConsumer) -> Result<Vec<Message>, BusError> {
                 break;
             }
         }
-        break;
     }
     Ok(messages)
 }

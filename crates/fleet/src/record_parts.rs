@@ -191,7 +191,11 @@ impl KeepRun for PublishedRun<'_> {
 
     fn end(self: Box<Self>, record: &Record, ending: Ending) -> Result<(), StoreError> {
         let ended = Record { trials: Vec::new(), ..record.clone() };
-        self.publisher.send(&self.id, "end", &RecordPart::End { record: Box::new(ended), attempts: self.attempts, ending: ending.into() });
+        self.publisher.send(
+            &self.id,
+            "end",
+            &RecordPart::End { record: Box::new(ended), attempts: self.attempts, ending: ending.into() },
+        );
         Ok(())
     }
 }

@@ -45,7 +45,7 @@ impl Connector {
         let runtime = RuntimeThread::start()
             .map_err(|error| StoreError::Database { store: store.clone(), source: Box::new(error) })?;
         let application = format!("linerate-{:016x}", RandomState::new().hash_one(std::process::id()));
-        let mut config = url.config.clone();
+        let mut config = (*url.config).clone();
         config.application_name(&application).keepalives_idle(SILENCE).tcp_user_timeout(SILENCE);
         if config.get_connect_timeout().is_none() {
             config.connect_timeout(CONNECT_TIMEOUT);
@@ -173,7 +173,10 @@ impl Connection {
         if self.statements.len() >= MOST_STATEMENTS {
             self.statements.clear();
         }
-        self.statements.insert(sql.to_owned(), statement.clone());
+        // A search is planned for its words: common ones are soon found in the order of the list, rare ones by their index.
+        if !sql.contains(" LIKE ") {
+            self.statements.insert(sql.to_owned(), statement.clone());
+        }
         Ok(statement)
     }
 

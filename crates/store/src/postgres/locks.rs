@@ -39,6 +39,11 @@ impl Locks {
         self.state().held.contains_key(&number)
     }
 
+    /// Returns whether this store holds the lock of any run.
+    pub(super) fn holds_any(&self) -> bool {
+        !self.state().held.is_empty()
+    }
+
     /// Records that this store holds the lock of a run.
     pub(super) fn hold(&self, number: i64) -> Arc<AtomicBool> {
         let lost = Arc::new(AtomicBool::new(false));

@@ -14,6 +14,7 @@ mod session;
 mod tls;
 mod url;
 mod value;
+mod watch;
 
 pub(crate) use locks::AdvisoryLock;
 pub use url::PostgresUrl;
@@ -31,6 +32,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError, TryLockError};
 use std::thread;
 use std::time::{Duration, Instant};
+use watch::Watch;
 
 /// First half of the keys of advisory locks: "lnrt".
 const LOCK_CLASS: i64 = 0x6c6e_7274;
@@ -44,6 +46,7 @@ const CONFLICTS: u32 = 20;
 /// A store in a PostgreSQL database.
 pub(crate) struct PostgresBackend {
     core: Arc<Core>,
+    _watch: Watch,
 }
 
 /// Statements that belong together.
@@ -63,7 +66,9 @@ impl PostgresBackend {
         let connector = Connector::new(url)?;
         let connection = connector.connect()?;
         let core = Arc::new(Core { connector, connection: Mutex::new(Some(connection)), locks: Locks::default() });
-        let backend = Self { core };
+        let watch = Watch::start(&core)
+            .map_err(|error| StoreError::Database { store: core.connector.store.clone(), source: Box::new(error) })?;
+        let backend = Self { core, _watch: watch };
         backend.set_up()?;
         Ok(backend)
     }
@@ -192,12 +197,7 @@ impl Core {
         }
         let connection = match slot {
             Some(connection) => connection,
-            None => {
-                let connection = self.connector.try_connect()?;
-                let connection = slot.insert(connection);
-                self.locks.take_again(connection)?;
-                connection
-            }
+            None => self.connect_again(slot)?,
         };
         let begin = match access {
             Access::Read => None,
@@ -227,6 +227,26 @@ impl Core {
             connection.in_transaction = false;
         }
         result
+    }
+
+    /// Connects again, and takes the locks of this program's runs again.
+    fn connect_again<'a>(&self, slot: &'a mut Option<Connection>) -> Result<&'a mut Connection, Failure> {
+        let mut connection = self.connector.try_connect()?;
+        self.locks.take_again(&mut connection)?;
+        Ok(slot.insert(connection))
+    }
+
+    /// Connects again if runs are measured and the connection is lost, unless it is in use.
+    fn connect_for_locks(&self) {
+        if !self.locks.holds_any() {
+            return;
+        }
+        // Whoever uses the connection connects again by itself.
+        let Ok(mut guard) = self.connection.try_lock() else { return };
+        if guard.as_ref().is_none_or(Connection::is_closed) {
+            // If this fails, the next look tries again.
+            let _ = self.connect_again(&mut guard);
+        }
     }
 
     /// Ends the advisory locks that were released. They end with the connection if there is none.

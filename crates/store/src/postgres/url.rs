@@ -10,7 +10,7 @@ use tokio_postgres::config::{Host, SslMode};
 /// URL of a PostgreSQL database: `postgres://USER@HOST:PORT/DATABASE?OPTIONS`, with the options of libpq.
 #[derive(Clone, PartialEq, Eq)]
 pub struct PostgresUrl {
-    pub(super) config: Config,
+    pub(super) config: Box<Config>,
     /// File with passwords, in the format of `~/.pgpass`.
     pub(super) password_file: Option<PathBuf>,
     /// File with the certificates of authorities.
@@ -64,7 +64,7 @@ impl FromStr for PostgresUrl {
         if config.get_dbname().is_none() {
             return Err(bad("it names no database"));
         }
-        Ok(Self { config, password_file, root_certificates, shown })
+        Ok(Self { config: Box::new(config), password_file, root_certificates, shown })
     }
 }
 

@@ -3,8 +3,8 @@
 use crate::place::{Place, on_both_backends};
 use crate::sample::{record, summary, trial};
 use linerate_model::{
-    Confidence, IpVersion, Limit, Net, Path, Plan, Record, Repeats, RunSummary, StreamTask, Task, Timing, Transport,
-    Trial,
+    Confidence, Counts, EndCounts, IpVersion, Limit, Net, Path, PathCounts, Plan, Received, Record, Repeats, Sent,
+    Standing, StreamTask, Task, Timing, Transport, Trial, TrialResult,
 };
 use linerate_store::{Ending, FleetHost, Level, MatrixQuery, Page, Query, RetentionPolicy, Selection, Store};
 use linerate_units::{ByteCount, Nanos};
@@ -257,15 +257,47 @@ fn two_programs_store_the_same_messages_once(place: &Place<'_>) {
     }
 }
 
-/// The results that are sent with a record decide its pair's value.
+/// A trial of one path that reached so many bits a second.
+fn measured_trial(record: &Record, payload_bps: u64) -> TrialResult {
+    let window = Nanos::from_secs(1);
+    let payload_bytes = payload_bps / 8;
+    let sent = Sent { window, payload_bytes, ..Sent::default() };
+    let received = Received { window, payload_bytes, ..Received::default() };
+    let path = PathCounts {
+        client: EndCounts { sent: Some(sent), ..EndCounts::default() },
+        server: EndCounts { received: Some(received), ..EndCounts::default() },
+        forward_loss: None,
+        backward_loss: None,
+    };
+    TrialResult {
+        standing: Standing::Counted,
+        started_unix_ns: 1,
+        counts: vec![Counts::Flows(vec![path])],
+        ..TrialResult::failed(record.plan.cells()[0].clone(), 0, "")
+    }
+}
+
+/// The results that are sent with a record decide the value of its pair.
 fn ingested_records_are_results_of_pairs(place: &Place<'_>) {
     let store = place.open();
-    assert!(store.ingest_begin(&pair_record("one", "a", "b", START)).expect("begin"));
+    let mut records = Vec::new();
+    for (id, start, payload_bps) in [("one", START, 8_000_000), ("two", START + 1, 4_000_000)] {
+        let mut record = pair_record(id, "a", "b", start);
+        record.trials.push(measured_trial(&record, payload_bps));
+        linerate_method::replay(&mut record);
+        records.push(record);
+    }
+    assert!(store.ingest_begin(&records[0]).expect("begin"));
     assert!(store.tests().expect("tests").is_empty(), "it has not ended");
-    let mut live = store.begin(&pair_record("two", "a", "c", START)).expect("begin");
-    live.trial(&trial(0), &RunSummary::default()).expect("trial");
-    live.end(&pair_record("two", "a", "c", START), Ending::Finished).expect("end");
-    assert!(store.tests().expect("tests").is_empty(), "it has no figure");
+    let batch: Vec<(&Record, Ending)> = records.iter().map(|record| (record, Ending::Finished)).collect();
+    assert_eq!(store.ingest_records(&batch).expect("stored"), [true, true]);
+    assert_eq!(cells(&store, Level::Host), ["a b 4000000 1 2"]);
+    let changes = store.changed_since(0, 9).expect("changes");
+    let changed: Vec<_> = changes.iter().map(|change| (change.record.0.as_str(), change.value_before)).collect();
+    assert_eq!(changed, [("two", Some(8_000_000.0))]);
+    let row = store.row("one").expect("row");
+    assert_eq!(row.headline.expect("a headline").value, 8_000_000.0);
+    assert_eq!(store.load("two").expect("load"), records[1]);
 }
 
 on_both_backends!(

@@ -15,13 +15,8 @@ pub(crate) fn folder() -> TempDir {
     tempfile::tempdir().expect("a temporary folder")
 }
 
-/// A folder in memory: SQLite waits for a disk at the end of every change, and a writer for all before it.
-pub(crate) fn folder_in_memory() -> TempDir {
-    tempfile::tempdir_in("/dev/shm").unwrap_or_else(|_| folder())
-}
-
 pub(crate) fn open(path: &Path) -> Store {
-    Store::open(&StoreLocation::file(&path)).expect("opens")
+    Store::open(&StoreLocation::file(path)).expect("opens")
 }
 
 fn cell() -> Trial {

@@ -131,6 +131,36 @@ fn record_of_another_format_is_refused_and_left_alone(place: &Place<'_>) {
     }
 }
 
+/// Format 4 had no results of pairs, and neither the key of a command nor the name of a limit apart.
+#[test]
+fn store_of_format_4_is_migrated() {
+    let place = Place::file();
+    let store = place.open();
+    for (id, start) in [("one", 1), ("two", 2)] {
+        let mut live = store.begin(&record(id, start)).expect("begin");
+        live.trial(&trial(1), &summary(1.0)).expect("trial");
+        live.end(&record(id, start), Ending::Finished).expect("end");
+    }
+    drop(store);
+    place.sql(
+        "DROP TABLE pair_result; DROP TABLE pair_latest; DROP TABLE pair_hour; DROP TABLE pair_axis; DROP TABLE site_latest;
+         DROP TABLE site_hour; DROP TABLE fleet_host; DROP INDEX run_by_limit; DROP INDEX run_by_command;
+         ALTER TABLE run DROP COLUMN command_key; ALTER TABLE run DROP COLUMN limit_name;
+         CREATE INDEX run_by_limit ON run (verdict ->> '$.limit', started_unix_ns, id);
+         CREATE INDEX run_by_command ON run (json_remove(command, '$[0]'), started_unix_ns, id);
+         PRAGMA user_version = 4",
+    );
+    let store = place.open();
+    assert_eq!(store.load("one").expect("load").trials.len(), 1);
+    let two = store.row("two").expect("row");
+    assert_eq!(store.before(&two).expect("before").expect("a run").id.0, "one");
+    let wire = Query { limit: Some(linerate_model::Limit::Wire), ..Query::default() };
+    assert_eq!(store.count(&wire).expect("count"), 2);
+    assert!(store.tests().expect("tests").is_empty());
+    store.begin(&record("three", 3)).expect("begin").end(&record("three", 3), Ending::Finished).expect("end");
+    assert_eq!(place.selected("SELECT user_version FROM pragma_user_version"), "5");
+}
+
 #[test]
 fn a_file_cut_short_is_refused() {
     let folder = folder();

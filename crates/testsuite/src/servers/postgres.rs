@@ -25,6 +25,7 @@ pub struct Postgres {
     child: Option<Child>,
     /// Whether the server ends with the thread that starts it.
     ends_with_thread: bool,
+    settings: Vec<String>,
     /// TCP port on 127.0.0.1.
     pub port: u16,
     _claim: ClaimedPort,
@@ -39,7 +40,8 @@ impl Postgres {
     /// # Panics
     /// It is not ready within a minute.
     pub fn start() -> Self {
-        Self::create(false)
+        // Nothing needs to outlive this machine.
+        Self::create(&["fsync=off"], false)
     }
 
     /// Creates a cluster and starts a server that ends with this thread, however it ends.
@@ -47,10 +49,18 @@ impl Postgres {
     /// # Panics
     /// It is not ready within a minute.
     pub fn start_with_thread() -> Self {
-        Self::create(true)
+        Self::create(&["fsync=off"], true)
     }
 
-    fn create(ends_with_thread: bool) -> Self {
+    /// Starts a server with further settings, as in `shared_buffers=512MB`.
+    ///
+    /// # Panics
+    /// It is not ready within a minute.
+    pub fn start_with(settings: &[&str]) -> Self {
+        Self::create(settings, false)
+    }
+
+    fn create(settings: &[&str], ends_with_thread: bool) -> Self {
         let directory = tempfile::tempdir().expect("a folder");
         let claim = ClaimedPort::new();
         let user = nix::unistd::geteuid().is_root().then(unprivileged_user);
@@ -58,8 +68,16 @@ impl Postgres {
             chown(directory.path(), Some(user.uid), Some(user.gid)).expect("a folder of that user");
         }
         let port = claim.number;
-        let mut server =
-            Self { directory, programs: programs(), user, child: None, ends_with_thread, port, _claim: claim };
+        let mut server = Self {
+            directory,
+            programs: programs(),
+            user,
+            child: None,
+            ends_with_thread,
+            settings: settings.iter().map(|setting| (*setting).to_owned()).collect(),
+            port,
+            _claim: claim,
+        };
         server.create_cluster();
         server.resume();
         server.sql("postgres", &format!("CREATE ROLE {GUARDED_ROLE} LOGIN PASSWORD '{}'", Self::PASSWORD));
@@ -120,8 +138,8 @@ impl Postgres {
             .arg("-D")
             .arg(self.data())
             .args(["-p", &self.port.to_string(), "-k", &socket_folder])
-            // Nothing needs to outlive this machine.
-            .args(["-c", "listen_addresses=127.0.0.1", "-c", "fsync=off", "-c", "max_connections=50"])
+            .args(["-c", "listen_addresses=127.0.0.1", "-c", "max_connections=50"])
+            .args(self.settings.iter().flat_map(|setting| ["-c", setting]))
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(std::fs::File::create(self.directory.path().join("log")).expect("a log"));

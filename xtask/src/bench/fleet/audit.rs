@@ -130,7 +130,8 @@ fn parts(logs: &BTreeMap<String, Vec<LoggedSession>>, dead: &[(String, u64)]) ->
     for (host, sessions) in logs {
         for session in sessions {
             let Some((attempt, place)) = attempt_of(&session.id) else { continue };
-            let killed = dead.iter().filter(|(name, at)| name == host && *at > session.begun_unix_ns).map(|(_, at)| *at);
+            let killed =
+                dead.iter().filter(|(name, at)| name == host && *at > session.begun_unix_ns).map(|(_, at)| *at);
             parts.push(Part {
                 attempt,
                 place,
@@ -196,19 +197,14 @@ mod tests {
         ]);
         let mut audit = Audit::default();
         audit.share(&parts(&logs, &[]), &sites());
-        let shared = [
-            "R and T shared host b-1 for 1000 ms",
-            "R and S shared the link from a for 2000 ms",
-        ];
+        let shared = ["R and T shared host b-1 for 1000 ms", "R and S shared the link from a for 2000 ms"];
         assert_eq!(audit.shared, shared);
     }
 
     #[test]
     fn session_of_a_killed_agent_ends_with_it() {
-        let logs = BTreeMap::from([(
-            "a-1".to_owned(),
-            vec![session("R-0-0-0", 1, None), session("S-0-0-0", 4, Some(5))],
-        )]);
+        let logs =
+            BTreeMap::from([("a-1".to_owned(), vec![session("R-0-0-0", 1, None), session("S-0-0-0", 4, Some(5))])]);
         let mut audit = Audit::default();
         audit.share(&parts(&logs, &[("a-1".to_owned(), 3_000_000_000)]), &sites());
         assert!(audit.shared.is_empty(), "{:?}", audit.shared);

@@ -120,7 +120,10 @@ pub(super) fn run(options: &Options<'_>) -> Result<()> {
         dead: Vec::new(),
         finished_before: 0,
     };
-    println!("{:<42} {:>4} {:>8} {:>6} {:>4} {:>5} {:>6}", "fault", "run", "trials", "stored", "lost", "twice", "shared");
+    println!(
+        "{:<42} {:>4} {:>8} {:>6} {:>4} {:>5} {:>6}",
+        "fault", "run", "trials", "stored", "lost", "twice", "shared"
+    );
     let mut faulty = 0;
     for (fault, name) in FAULTS {
         if options.only.is_some_and(|only| !name.contains(only)) {

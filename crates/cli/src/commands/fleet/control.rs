@@ -113,9 +113,15 @@ pub(super) async fn run(run: Run) -> Result<(), Failure> {
     let bus = run.folder.connect().await?;
     let is_plain = run.mesh.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_');
     if !is_plain || run.mesh.is_empty() {
-        return Err(Failure::usage(format!("`{}` is no name of a mesh; `linerate fleet plan FILE` lists them", run.mesh)));
+        return Err(Failure::usage(format!(
+            "`{}` is no name of a mesh; `linerate fleet plan FILE` lists them",
+            run.mesh
+        )));
     }
     request_run(&bus, &run.mesh).await.map_err(Failure::measure)?;
-    say(&format!("linerate: all pairs of {} run as soon as their hosts are free; `linerate fleet status` shows them", run.mesh));
+    say(&format!(
+        "linerate: all pairs of {} run as soon as their hosts are free; `linerate fleet status` shows them",
+        run.mesh
+    ));
     Ok(())
 }

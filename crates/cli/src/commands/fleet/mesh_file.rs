@@ -14,9 +14,8 @@ pub(super) fn read(path: &Path) -> Result<FleetFile, Failure> {
     let text = text.map_err(|error| Failure::usage(format!("{}: {error}", path.display())))?;
     let file = FleetFile::parse(&path.display().to_string(), &text).map_err(Failure::usage)?;
     for mesh in &file.meshes {
-        check(mesh.test.words()).map_err(|error| {
-            Failure::usage(format!("{}: mesh {}: test: {error}", path.display(), mesh.name))
-        })?;
+        check(mesh.test.words())
+            .map_err(|error| Failure::usage(format!("{}: mesh {}: test: {error}", path.display(), mesh.name)))?;
     }
     Ok(file)
 }

@@ -96,9 +96,10 @@ fn lines(preview: &Preview, span: Nanos, verbose: bool) -> Vec<String> {
     let shown = if verbose { usize::MAX } else { SHOWN_ROUNDS };
     for round in preview.rounds.iter().take(shown) {
         let begins = Timestamp::from_second(i64::try_from(round.begins_unix_s).unwrap_or_default());
-        let begins = begins.map_or_else(|_| String::new(), |begins| {
-            begins.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S").to_string()
-        });
+        let begins = begins.map_or_else(
+            |_| String::new(),
+            |begins| begins.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S").to_string(),
+        );
         let pairs = if verbose { usize::MAX } else { SHOWN_PAIRS };
         let mut trials: Vec<String> = Vec::new();
         for (mesh, from, to) in round.pairs.iter().take(pairs) {

@@ -35,7 +35,9 @@ fn planted_rate(from: &str, to: &str) -> Option<u64> {
         rates.push(BAD_HOST_RATE);
     }
     if site_of(from) != site_of(to) {
-        rates.extend(UPLINKS.iter().filter(|(site, _)| [site_of(from), site_of(to)].contains(site)).map(|(_, rate)| *rate));
+        rates.extend(
+            UPLINKS.iter().filter(|(site, _)| [site_of(from), site_of(to)].contains(site)).map(|(_, rate)| *rate),
+        );
     }
     rates.into_iter().min()
 }
