@@ -110,14 +110,17 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> MakeTlsConnect<S> for T
     type Error = rustls::pki_types::InvalidDnsNameError;
 
     fn make_tls_connect(&mut self, host: &str) -> Result<Handshake, Self::Error> {
-        Ok(Handshake { connector: TlsConnector::from(self.0.clone()), name: ServerName::try_from(host.to_owned())? })
+        // A socket of this machine has no name, and the server encrypts nothing there.
+        let name = if host.is_empty() { None } else { Some(ServerName::try_from(host.to_owned())?) };
+        Ok(Handshake { connector: TlsConnector::from(self.0.clone()), name })
     }
 }
 
 /// A connection before its handshake.
 pub(super) struct Handshake {
     connector: TlsConnector,
-    name: ServerName<'static>,
+    /// Name in the server's certificate. `None` for a socket of this machine.
+    name: Option<ServerName<'static>>,
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> TlsConnect<S> for Handshake {
@@ -126,9 +129,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> TlsConnect<S> for Hands
     type Future = Pin<Box<dyn Future<Output = io::Result<Encrypted<S>>> + Send>>;
 
     fn connect(self, stream: S) -> Self::Future {
-        Box::pin(
-            async move { self.connector.connect(self.name, stream).await.map(|stream| Encrypted(Box::new(stream))) },
-        )
+        Box::pin(async move {
+            let name = self.name.ok_or_else(|| io::Error::other("a socket of this machine has no name to verify"))?;
+            self.connector.connect(name, stream).await.map(|stream| Encrypted(Box::new(stream)))
+        })
     }
 }
 
