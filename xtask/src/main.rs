@@ -6,6 +6,7 @@ mod busy;
 mod check;
 mod deny;
 mod fuzz;
+mod kubernetes;
 mod layers;
 mod metadata;
 mod package;
@@ -47,6 +48,8 @@ enum Chore {
     Sanitize,
     /// Build a release: static programs, .tar.gz, .deb, .rpm, the image, bills of materials, checksums.
     Package(package::Arguments),
+    /// Check the Helm chart and the dashboards by the types of Kubernetes and Grafana (needs Go).
+    Kubernetes(kubernetes::Arguments),
     /// Write anew the files that tests compare outputs with: snapshots, schemas, rendered studies.
     Snapshots,
     /// Compare linerate with its peers, or measure its own cost.
@@ -67,6 +70,7 @@ fn main() -> ExitCode {
         Chore::Fuzz(arguments) => fuzz::run(&arguments),
         Chore::Sanitize => sanitize::run(),
         Chore::Package(arguments) => package::run(&arguments),
+        Chore::Kubernetes(arguments) => kubernetes::run_all(&arguments),
         Chore::Snapshots => snapshots::run(),
         Chore::Bench(bench) => bench::run(&bench),
         Chore::Truth(arguments) => truth::run(&arguments),
