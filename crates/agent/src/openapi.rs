@@ -2,7 +2,7 @@
 //! <https://spec.openapis.org/oas/v3.1.0>
 
 use crate::route::{Answer, Route};
-use linerate_control::{ApiError, ErrorKind, PROTOCOL, PROTOCOL_HEADER, neighbours};
+use linerate_control::{ApiError, ErrorKind, PROTOCOL_HEADER, neighbours};
 use schemars::SchemaGenerator;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};

@@ -616,7 +616,8 @@ mod tests {
         };
         let (flows, needs) = (1, Needs::default());
         let demand = Demand { sends: None, receives: None, time, flows, needs, exclusive: None, set_up };
-        let opener = Opener { host: [192, 0, 2, 9].into(), credential: None, rate_limited: false };
+        let host = Some([192, 0, 2, 9].into());
+        let opener = Opener { host, credential: None, fence: None, rate_limited: false };
         let session = Session::new(&assignment, demand, opener, ListenOptions::default());
         session.reach(Stage::Ready(Ready::default()), Some(Awaited::Start));
         session

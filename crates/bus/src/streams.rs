@@ -10,7 +10,7 @@
 
 use crate::{AgentName, Bus, BusError, Presence, Role};
 use async_nats::jetstream::consumer::{AckPolicy, DeliverPolicy, pull};
-use async_nats::jetstream::stream::{Config, DiscardPolicy, RetentionPolicy, StorageType, Stream};
+use async_nats::jetstream::stream::{Config, DiscardPolicy, StorageType, Stream};
 use async_nats::jetstream::{self, Context, kv};
 use futures_util::StreamExt as _;
 use serde::de::DeserializeOwned;
@@ -20,6 +20,9 @@ use std::time::Duration;
 
 /// Time for which records are kept for those who store them.
 const RECORDS_KEPT: Duration = Duration::from_secs(7 * 24 * 3_600);
+
+/// Time after which an order is dropped that no controller has finished.
+const ORDERS_KEPT: Duration = Duration::from_secs(7 * 24 * 3_600);
 
 /// Time for which the last sign of life of an agent is kept.
 const PRESENCE_KEPT: Duration = Duration::from_secs(24 * 3_600);
@@ -91,11 +94,8 @@ impl Bus {
             max_age: PRESENCE_KEPT,
             ..self.stream_config("presence")
         };
-        let orders = Config {
-            subjects: all(subjects.order("*")),
-            retention: RetentionPolicy::WorkQueue,
-            ..self.stream_config("orders")
-        };
+        let orders =
+            Config { subjects: all(subjects.order("*")), max_age: ORDERS_KEPT, ..self.stream_config("orders") };
         let records = Config {
             subjects: all(subjects.record("*", "*")),
             max_age: RECORDS_KEPT,

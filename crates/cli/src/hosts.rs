@@ -1,12 +1,15 @@
-//! Hosts on the command line become agents: agent URLs, files and variables that hold them, saved names, `local`, lab hosts.
+//! Hosts on the command line become agents: agent URLs, files and variables that hold them, saved names, `local`, lab hosts,
+//! and members of a fleet.
 
 use crate::exit::Failure;
+use crate::fleet_folder::FleetFolder;
 use crate::iperf3_server;
 pub(crate) use crate::saved_hosts::LOCAL;
 use crate::saved_hosts::{SavedHosts, url_of_variable, urls_of_file};
 use linerate_agent::{
     Agent, AgentOptions, AllowedFolders, AllowedInterfaces, AllowedServers, EngineOptions, IpNet, Limits, NfsService,
 };
+use linerate_bus::{AgentName, Bus, Kept, Presence};
 use linerate_lab::{Lab, LabError, PathWatch, ReferenceWatch};
 use linerate_model::{AgentUrl, HostName, IpVersion, Message, Path, message};
 use linerate_runner::{AgentHandle, BenchWatch, ControlAgents};
@@ -22,6 +25,8 @@ pub(crate) struct HostBook {
     lab: BTreeMap<HostName, AgentUrl>,
     /// What stands between them; none where that has no limits to keep.
     device: Option<LabDevice>,
+    /// Connection to a fleet, and the fence of its scheduler's sessions. `None` for a user's own commands.
+    fleet: Option<(Bus, u64)>,
 }
 
 /// What stands between the hosts of a lab, and can say whether it kept its limits.
@@ -65,6 +70,8 @@ struct HostArgument {
     /// Its name in the record: never an agent URL, which holds secrets.
     name: HostName,
     url: Option<AgentUrl>,
+    /// The member of a fleet, if it is one.
+    member: Option<FleetSelector>,
 }
 
 /// Reads `A,B SERVER`, or `SERVER` alone with this machine as its client.
@@ -123,7 +130,7 @@ fn host_argument(text: &str) -> Result<HostArgument, String> {
 /// What one word on the command line names.
 fn arguments_of(text: &str) -> Result<Vec<HostArgument>, String> {
     let text = text.trim();
-    let of_url = |url: AgentUrl| HostArgument { name: HostName(url.address()), url: Some(url) };
+    let of_url = |url: AgentUrl| HostArgument { name: HostName(url.address()), url: Some(url), member: None };
     if text.is_empty() {
         return Err(
             "a host's name is empty; give an agent URL, @FILE, env:NAME, a saved name, `local`, or a lab host's name"
@@ -140,7 +147,71 @@ fn arguments_of(text: &str) -> Result<Vec<HostArgument>, String> {
     if AgentUrl::is_meant(text) {
         return Ok(vec![of_url(text.parse().map_err(|error| format!("{error}"))?)]);
     }
-    Ok(vec![HostArgument { name: text.into(), url: None }])
+    if let Some(selector) = FleetSelector::of(text) {
+        let selector = selector?;
+        // Records name an agent as its fleet does.
+        let name = match &selector {
+            FleetSelector::Name(agent) => HostName(agent.to_string()),
+            FleetSelector::Label { .. } => text.into(),
+        };
+        return Ok(vec![HostArgument { name, url: None, member: Some(selector) }]);
+    }
+    Ok(vec![HostArgument { name: text.into(), url: None, member: None }])
+}
+
+/// A member of a fleet, as in `fleet:site-a` or `fleet:site=berlin`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum FleetSelector {
+    /// The agent of this name.
+    Name(AgentName),
+    /// The one agent with this label.
+    Label { key: String, value: String },
+}
+
+impl FleetSelector {
+    const PREFIX: &'static str = "fleet:";
+
+    /// Reads a word. Returns `None` if it names no member of a fleet.
+    fn of(word: &str) -> Option<Result<Self, String>> {
+        let text = word.strip_prefix(Self::PREFIX)?;
+        Some(match text.split_once('=') {
+            Some((key, value)) if !key.is_empty() && !value.is_empty() => {
+                Ok(Self::Label { key: key.to_owned(), value: value.to_owned() })
+            }
+            Some(_) => Err(format!("`{word}` lacks the key or the value of a label; write it like fleet:site=berlin")),
+            None => text.parse().map(Self::Name).map_err(|error| format!("`{word}`: {error}")),
+        })
+    }
+}
+
+/// Returns the one agent with a label, among those that were heard in the last half minute before the latest.
+fn labelled(presences: &[Kept<Presence>], key: &str, value: &str) -> Result<AgentName, String> {
+    const SILENT_NS: u64 = 30_000_000_000;
+    let latest = presences.iter().map(|presence| presence.published_unix_ns).max().unwrap_or_default();
+    let is_present =
+        |presence: &&Kept<Presence>| !presence.value.leaving && presence.published_unix_ns + SILENT_NS >= latest;
+    let present: Vec<&Presence> = presences.iter().filter(is_present).map(|presence| &presence.value).collect();
+    let has_label = |presence: &&&Presence| presence.labels.get(key).is_some_and(|other| other == value);
+    let matches: Vec<&&Presence> = present.iter().filter(has_label).collect();
+    let names = |all: &mut dyn Iterator<Item = &AgentName>| {
+        let names: Vec<&str> = all.map(AgentName::as_str).collect();
+        names.join(", ")
+    };
+    match &matches[..] {
+        [one] => Ok(one.name.clone()),
+        [] if present.is_empty() => Err(format!(
+            "no agent of the fleet is present, so none has the label {key}={value}; start them with `linerate serve --fleet`"
+        )),
+        [] => Err(format!(
+            "no agent that is present has the label {key}={value}; present are {}; `linerate fleet list` shows their labels",
+            names(&mut present.iter().map(|presence| &presence.name))
+        )),
+        several => Err(format!(
+            "{} agents have the label {key}={value}; name one of them as fleet:NAME: {}",
+            several.len(),
+            names(&mut several.iter().map(|presence| &presence.name))
+        )),
+    }
 }
 
 impl HostArguments {
@@ -164,6 +235,8 @@ pub(crate) struct ReachedAgents {
     pub(crate) control: ControlAgents,
     local: Option<Agent>,
     device: Option<LabDevice>,
+    /// Connection to the fleet. `None` until one of its members takes part.
+    bus: Option<Bus>,
 }
 
 impl ReachedAgents {
@@ -188,7 +261,12 @@ impl ReachedAgents {
 impl HostBook {
     /// The hosts of a lab.
     pub(crate) fn of_lab(lab: &Lab) -> Self {
-        Self { lab: lab.hosts().clone(), device: LabDevice::of(lab) }
+        Self { lab: lab.hosts().clone(), device: LabDevice::of(lab), fleet: None }
+    }
+
+    /// The members of a fleet, for sessions of its scheduler.
+    pub(crate) fn of_fleet(bus: Bus, fence: u64) -> Self {
+        Self { fleet: Some((bus, fence)), ..Self::default() }
     }
 
     /// Sender and receiver. Where one host alone is the receiver, the sender is this machine, or in a lab, which this machine is
@@ -214,7 +292,10 @@ impl HostBook {
     /// Returns whether a word names a host with an agent, rather than any host by its name or address.
     pub(crate) fn is_agent(&self, word: &str) -> bool {
         let name = HostName::from(word);
-        let is_written = AgentUrl::is_meant(word) || word.starts_with('@') || word.starts_with("env:");
+        let is_written = AgentUrl::is_meant(word)
+            || word.starts_with('@')
+            || word.starts_with("env:")
+            || word.starts_with(FleetSelector::PREFIX);
         if word == LOCAL || is_written || self.lab.contains_key(&name) {
             return true;
         }
@@ -234,7 +315,8 @@ impl HostBook {
 
     /// Reaches every agent that takes part.
     pub(crate) async fn gather(&self, hosts: &HostArguments) -> Result<ReachedAgents, Failure> {
-        let mut agents = ReachedAgents { control: ControlAgents::default(), local: None, device: self.device.clone() };
+        let mut agents =
+            ReachedAgents { control: ControlAgents::default(), local: None, device: self.device.clone(), bus: None };
         for host in hosts.all() {
             self.reach(host, &mut agents).await?;
         }
@@ -252,11 +334,38 @@ impl HostBook {
         if agents.control.find(&host.name).is_ok() {
             return Ok(());
         }
+        if let Some(selector) = &host.member {
+            return self.reach_member(&host.name, selector, agents).await;
+        }
         let url = match &host.url {
             Some(url) => url.clone(),
             None => self.named(&host.name, agents).await?,
         };
         agents.control.add(host.name.clone(), &url).await.map_err(Failure::measure)
+    }
+
+    async fn reach_member(
+        &self,
+        name: &HostName,
+        selector: &FleetSelector,
+        agents: &mut ReachedAgents,
+    ) -> Result<(), Failure> {
+        if !self.lab.is_empty() {
+            return Err(Failure::usage(format!("{name} is outside of the lab that this command runs in")));
+        }
+        let (bus, fence) = match (&self.fleet, &agents.bus) {
+            (Some((bus, fence)), _) => (bus.clone(), Some(*fence)),
+            (None, Some(bus)) => (bus.clone(), None),
+            (None, None) => (agents.bus.insert(FleetFolder::default().connect().await?).clone(), None),
+        };
+        let agent = match selector {
+            FleetSelector::Name(agent) => agent.clone(),
+            FleetSelector::Label { key, value } => {
+                let presences = bus.presences().await.map_err(Failure::measure)?;
+                labelled(&presences, key, value).map_err(Failure::usage)?
+            }
+        };
+        agents.control.add_member(name.clone(), &bus, agent, fence).await.map_err(Failure::measure)
     }
 
     async fn named(&self, name: &HostName, agents: &mut ReachedAgents) -> Result<AgentUrl, Failure> {
@@ -382,7 +491,11 @@ mod tests {
         {
             assert_eq!(version(hosts), IpVersion::V4, "{hosts:?}");
         }
-        let lab = HostBook { lab: BTreeMap::from([("b".into(), six.parse().expect("an agent URL"))]), device: None };
+        let lab = HostBook {
+            lab: BTreeMap::from([("b".into(), six.parse().expect("an agent URL"))]),
+            device: None,
+            fleet: None,
+        };
         assert_eq!(lab.ip_version(&["b".to_owned()]), IpVersion::V4);
     }
 
@@ -391,7 +504,7 @@ mod tests {
         let url: AgentUrl =
             format!("linerate://192.0.2.1:4747#{}.{}", "0f".repeat(16), "ab".repeat(32)).parse().expect("an agent URL");
         let hosts = BTreeMap::from(["a".into(), "b".into()].map(|host: HostName| (host, url.clone())));
-        let lab = HostBook { lab: hosts, device: None };
+        let lab = HostBook { lab: hosts, device: None, fleet: None };
         let pair =
             |book: &HostBook, hosts: &[&str]| book.pair(&hosts.iter().map(|h| (*h).to_owned()).collect::<Vec<_>>());
         assert_eq!(pair(&lab, &["b"]), ["a", "b"]);
@@ -415,6 +528,47 @@ mod tests {
         let error = names(&["b", &file]).expect_err("two receivers");
         assert!(error.contains("2 agent URLs") && !error.contains("0f0f"), "{error}");
         assert!(names(&["env:LINERATE_NO_SUCH_VARIABLE"]).expect_err("not set").contains("LINERATE_NO_SUCH_VARIABLE"));
+    }
+
+    #[test]
+    fn members_of_a_fleet_are_named_or_chosen_by_a_label() {
+        assert_eq!(names(&["fleet:a", "fleet:site=berlin"]), Ok(vec!["fleet:a>fleet:site=berlin".to_owned()]));
+        for wrong in ["fleet:", "fleet:=berlin", "fleet:site=", "fleet:a.b"] {
+            let error = names(&[wrong]).expect_err("no member");
+            assert!(error.contains(wrong), "{error}");
+        }
+        assert!(HostBook::default().is_agent("fleet:a"));
+    }
+
+    #[test]
+    fn label_must_be_that_of_one_agent_that_is_present() {
+        let presence = |name: &str, site: &str, second: u64, leaving: bool| Kept {
+            subject: String::new(),
+            published_unix_ns: second * 1_000_000_000,
+            sequence: 1,
+            value: Presence {
+                name: name.parse().expect("a name"),
+                instance: String::new(),
+                version: String::new(),
+                protocol: 8,
+                labels: BTreeMap::from([("site".to_owned(), site.to_owned())]),
+                sessions: 0,
+                leaving,
+            },
+        };
+        let all = [
+            presence("a", "berlin", 100, false),
+            presence("b", "rome", 95, false),
+            presence("c", "rome", 99, false),
+            presence("d", "berlin", 60, false),
+            presence("e", "berlin", 99, true),
+        ];
+        assert_eq!(labelled(&all, "site", "berlin").map(String::from), Ok("a".to_owned()));
+        let error = labelled(&all, "site", "rome").expect_err("two");
+        assert!(error.contains("2 agents") && error.contains("b, c"), "{error}");
+        let error = labelled(&all, "site", "oslo").expect_err("none");
+        assert!(error.contains("site=oslo") && error.contains("present are a, b, c;"), "{error}");
+        assert!(labelled(&[], "site", "oslo").expect_err("none").contains("serve --fleet"));
     }
 
     #[test]

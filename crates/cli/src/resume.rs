@@ -17,10 +17,9 @@ use std::collections::BTreeSet;
 pub(crate) fn find(store: &Store, name: &str) -> Result<Record, Failure> {
     let refused = |error| Failure::usage(format!("--resume {name}: {error}"));
     let row = store.row(name).map_err(refused)?;
-    let path = store.path().to_owned();
     match row.state {
-        State::Finished => Err(refused(StoreError::Finished { path, id: row.id })),
-        State::Running => Err(refused(StoreError::Running { path, id: row.id })),
+        State::Finished => Err(refused(StoreError::Finished { store: store.name(), id: row.id })),
+        State::Running => Err(refused(StoreError::Running { store: store.name(), id: row.id })),
         State::Interrupted | State::Failed | State::Killed => store.load(&row.id.0).map_err(refused),
     }
 }

@@ -153,7 +153,7 @@ impl Controller<'_> {
         let info = message.info().map_err(|error| failed(&error))?;
         let Ok(published_order) = serde_json::from_slice::<PublishedOrder>(&message.payload) else {
             self.report.line(&format!("order {}: it cannot be read, and is dropped", message.subject));
-            return message.ack_with(AckKind::Term).await.map_err(|error| failed(&error));
+            return self.remove(message).await;
         };
         let PublishedOrder { order, record: id, fence } = published_order;
         let fence = match self.admission(&order, fence, info.stream_sequence) {
@@ -163,7 +163,7 @@ impl Controller<'_> {
             }
             Admission::Stale => {
                 self.report.line(&format!("order {}: its scheduler had lost the lease, and it is dropped", order.id));
-                return message.ack_with(AckKind::Term).await.map_err(|error| failed(&error));
+                return self.remove(message).await;
             }
             Admission::TooLate => {
                 let reason = "no controller was free in time".to_owned();
@@ -231,6 +231,21 @@ impl Controller<'_> {
         let payload = serde_json::to_vec(&end).map_err(|error| failed(&error))?;
         let sent = self.bus.jetstream().publish_with_headers(subject, headers, payload.into()).await;
         sent.map_err(|error| failed(&error))?.await.map_err(|error| failed(&error))?;
+        self.remove(message).await
+    }
+
+    /// Removes an order from the stream, which has those that have not ended.
+    async fn remove(&self, message: &Message) -> Result<(), BusError> {
+        let failed = |error: &dyn std::fmt::Display| BusError::failed("removing an order", error);
+        let sequence = message.info().map_err(|error| failed(&error))?.stream_sequence;
+        let stream = self.bus.stream("orders").await?;
+        // An order that was removed before, by a controller that did not get to acknowledge it, is gone.
+        let removed = stream.delete_message(sequence).await;
+        if let Err(error) = removed
+            && stream.get_raw_message(sequence).await.is_ok()
+        {
+            return Err(failed(&error));
+        }
         message.double_ack().await.map_err(|error| failed(&error))
     }
 }

@@ -1,6 +1,7 @@
 //! Stores the parts of records as they are published. A part is acknowledged after it is on disk, so that it is stored at
 //! least once; the store keeps each part once.
 
+use crate::metrics::{Family, Metrics};
 use crate::record_parts::RecordPart;
 use async_nats::jetstream::consumer::{AckPolicy, PullConsumer, pull};
 use async_nats::jetstream::{AckKind, Message};
@@ -37,6 +38,7 @@ const HOSTS: Duration = Duration::from_secs(30);
 pub async fn ingest(
     bus: Bus,
     store: Arc<Store>,
+    metrics: Arc<Metrics>,
     report: Report,
     mut stop: watch::Receiver<bool>,
 ) -> Result<(), BusError> {
@@ -63,7 +65,7 @@ pub async fn ingest(
             _ = stop.wait_for(|stop| *stop) => return Ok(()),
         };
         match batch {
-            Ok(messages) => store_batch(&store, messages, &report).await,
+            Ok(messages) => store_batch(&store, messages, &metrics, &report).await,
             Err(error) => {
                 report.line(&format!("no records can be read: {error}"));
                 tokio::time::sleep(PAUSE).await;
@@ -77,7 +79,7 @@ async fn next_batch(consumer: &PullConsumer) -> Result<Vec<Message>, BusError> {
     let batch = consumer.fetch().max_messages(BATCH).expires(WAIT * 20).messages().await;
     let mut batch = batch.map_err(|error| failed(&error))?;
     let mut messages = Vec::new();
-    while let Some(message) = batch.next().await {
+    if let Some(message) = batch.next().await {
         messages.push(message.map_err(|error| failed(&error))?);
         // The first part of a quiet fleet does not wait for others.
         while let Ok(Some(next)) = tokio::time::timeout(WAIT, batch.next()).await {
@@ -86,7 +88,6 @@ async fn next_batch(consumer: &PullConsumer) -> Result<Vec<Message>, BusError> {
                 break;
             }
         }
-        break;
     }
     Ok(messages)
 }
@@ -94,6 +95,8 @@ async fn next_batch(consumer: &PullConsumer) -> Result<Vec<Message>, BusError> {
 /// Result of storing one part.
 enum Stored {
     Yes,
+    /// It was stored before.
+    Duplicate,
     /// The part cannot be read, or is of another version.
     Unreadable(String),
     /// An earlier part of the record is missing; it may be on its way.
@@ -102,7 +105,7 @@ enum Stored {
     Failed(StoreError),
 }
 
-async fn store_batch(store: &Arc<Store>, messages: Vec<Message>, report: &Report) {
+async fn store_batch(store: &Arc<Store>, messages: Vec<Message>, metrics: &Metrics, report: &Report) {
     let payloads: Vec<_> = messages.iter().map(|message| message.payload.clone()).collect();
     let outcomes = tokio::task::spawn_blocking({
         let store = Arc::clone(store);
@@ -112,8 +115,14 @@ async fn store_batch(store: &Arc<Store>, messages: Vec<Message>, report: &Report
     .unwrap_or_default();
     let mut refusal = None;
     for (message, outcome) in messages.iter().zip(outcomes) {
+        let counted = match &outcome {
+            Stored::Yes => "stored",
+            Stored::Duplicate => "duplicate",
+            Stored::TooEarly | Stored::Unreadable(_) | Stored::Failed(_) => "failed",
+        };
+        metrics.add(Family::Records, &[counted], 1.0);
         let acknowledged = match outcome {
-            Stored::Yes => message.ack().await,
+            Stored::Yes | Stored::Duplicate => message.ack().await,
             Stored::TooEarly => message.ack_with(AckKind::Nak(Some(PAUSE))).await,
             Stored::Unreadable(error) => {
                 report.line(&format!("{} cannot be stored and is left out: {error}", message.subject));
@@ -141,10 +150,11 @@ fn store_part(store: &Store, payload: &[u8]) -> Stored {
     let result = match part {
         RecordPart::Begin(record) => store.ingest_begin(&record),
         RecordPart::Trial { record, number, result, summary } => store.ingest_trial(&record, number, &result, &summary),
-        RecordPart::End { record, ending } => store.ingest_end(&record, ending.into()),
+        RecordPart::End { record, attempts, ending } => store.ingest_end(&record, attempts, ending.into()),
     };
     match result {
-        Ok(_) => Stored::Yes,
+        Ok(true) => Stored::Yes,
+        Ok(false) => Stored::Duplicate,
         Err(StoreError::Unknown { .. } | StoreError::TrialOutOfOrder { .. }) => Stored::TooEarly,
         Err(error) => Stored::Failed(error),
     }

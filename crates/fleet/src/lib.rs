@@ -8,7 +8,7 @@
 mod controller;
 mod endpoint;
 pub mod enrolment;
-// mod ingest;
+mod ingest;
 mod lease;
 pub mod metrics;
 pub mod notify;
@@ -21,7 +21,7 @@ mod watch_post;
 
 pub use controller::{Measure, OrderedRun, control};
 pub use endpoint::{Endpoint, EndpointError};
-// pub use ingest::ingest;
+pub use ingest::ingest;
 pub use lease::{LeaseView, ServerClock, Term, hold, watch_lease};
 pub use orders::{OrderOutcome, PairEnd, PublishedOrder};
 pub use presence::PresentAgents;

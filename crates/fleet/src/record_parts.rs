@@ -39,6 +39,8 @@ pub enum RecordPart {
     End {
         /// The record.
         record: Box<Record>,
+        /// Number of its attempts.
+        attempts: u32,
         /// Reason of the end.
         ending: RunEnding,
     },
@@ -189,7 +191,11 @@ impl KeepRun for PublishedRun<'_> {
 
     fn end(self: Box<Self>, record: &Record, ending: Ending) -> Result<(), StoreError> {
         let ended = Record { trials: Vec::new(), ..record.clone() };
-        self.publisher.send(&self.id, "end", &RecordPart::End { record: Box::new(ended), ending: ending.into() });
+        self.publisher.send(
+            &self.id,
+            "end",
+            &RecordPart::End { record: Box::new(ended), attempts: self.attempts, ending: ending.into() },
+        );
         Ok(())
     }
 }

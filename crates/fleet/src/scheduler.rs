@@ -122,7 +122,7 @@ impl Scheduler<'_> {
             outstanding.insert(order.id.to_string(), order);
         }
         self.found.send_replace(Some((fence, last_order)));
-        self.watch_post.begin(&agents, &last_runs);
+        self.watch_post.begin(&agents, &last_runs, server_now);
 
         let mut link = self.bus.link();
         let mut paused = false;
@@ -179,7 +179,7 @@ impl Scheduler<'_> {
                 *missed.entry(slot.reason.to_string()).or_default() += 1;
             }
             if !slots.is_empty() {
-                self.watch_post.missed(&slots, now_unix_s);
+                self.watch_post.missed(&slots);
             }
             self.watch_post.planned(took, outstanding.len(), now_unix_s);
             if begin >= status_at {
@@ -217,8 +217,8 @@ impl Scheduler<'_> {
         };
         planner.ended(&end.order.id, outcome, ByteCount::new(end.bytes), now);
         outstanding.remove(&end.order.id.to_string());
-        for (mesh, from, to) in self.watch_post.ended(&end, now.unix_s) {
-            planner.suspect(&mesh, &from, &to, now);
+        if self.watch_post.ended(&end, now.unix_s) {
+            planner.suspect(&end.order.mesh, &end.order.from, &end.order.to, now);
         }
     }
 

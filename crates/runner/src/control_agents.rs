@@ -297,8 +297,7 @@ impl OpenSession for ControlSession {
 /// connector. Addresses that both have are bridges inside of each, unless both run on one host, where it is loopback.
 fn member_address(listener: &Host, connector: &Host, version: IpVersion) -> Option<IpAddr> {
     let theirs: Vec<IpAddr> = ordinary_addresses(connector).copied().collect();
-    let own: Vec<IpAddr> =
-        ordinary_addresses(listener).copied().filter(|address| is(version, *address)).collect();
+    let own: Vec<IpAddr> = ordinary_addresses(listener).copied().filter(|address| is(version, *address)).collect();
     let is_one_host = listener.boot_id == connector.boot_id && !listener.boot_id.is_empty();
     if is_one_host && (own.is_empty() || own.iter().all(|address| theirs.contains(address))) {
         return Some(loopback(version));
@@ -361,19 +360,6 @@ fn source_towards(remote: IpAddr) -> Option<IpAddr> {
 mod tests {
     use super::*;
 
-    #[test]
-    fn loopback_serves_both_families() {
-        assert_eq!(resolve("127.0.0.1", IpVersion::V4), Some(Ipv4Addr::LOCALHOST.into()));
-        assert_eq!(resolve("127.0.0.1", IpVersion::V6), Some(Ipv6Addr::LOCALHOST.into()));
-        assert_eq!(resolve("192.0.2.1", IpVersion::V6), None);
-        assert_eq!(source_towards(Ipv4Addr::LOCALHOST.into()), Some(Ipv4Addr::LOCALHOST.into()));
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
     fn host(boot: &str, addresses: &[&str]) -> Host {
         let nic = Nic {
             name: "eth0".to_owned(),
@@ -429,5 +415,13 @@ mod tests {
         // Namespaces of one host have addresses of their own.
         let address = member_address(&host("a", &["10.9.0.1"]), &host("a", &["10.9.0.2"]), IpVersion::V4);
         assert_eq!(address, Some(Ipv4Addr::new(10, 9, 0, 1).into()));
+    }
+
+    #[test]
+    fn loopback_serves_both_families() {
+        assert_eq!(resolve("127.0.0.1", IpVersion::V4), Some(Ipv4Addr::LOCALHOST.into()));
+        assert_eq!(resolve("127.0.0.1", IpVersion::V6), Some(Ipv6Addr::LOCALHOST.into()));
+        assert_eq!(resolve("192.0.2.1", IpVersion::V6), None);
+        assert_eq!(source_towards(Ipv4Addr::LOCALHOST.into()), Some(Ipv4Addr::LOCALHOST.into()));
     }
 }

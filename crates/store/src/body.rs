@@ -1,7 +1,8 @@
 //! How a record is cut into the parts that are stored apart: what it begins with, its trials, and what was found.
 
+use crate::StoreError;
+use crate::backend::Session;
 use linerate_model::{Record, RecordId, SCHEMA, TrialResult};
-use rusqlite::Connection;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -51,17 +52,17 @@ pub(crate) struct Parts {
 }
 
 impl Parts {
-    /// The parts of the record `id`, all of one moment if `connection` is in a transaction.
-    pub(crate) fn read(connection: &Connection, id: &RecordId) -> Result<Self, rusqlite::Error> {
-        let (run, plan, found): (i64, _, _) = connection
-            .prepare_cached(
-                "SELECT number, plan.body, found.body FROM run JOIN plan ON plan.run = number
-                 LEFT JOIN found ON found.run = number WHERE id = ?",
-            )?
-            .query_row([&id.0], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
-        let mut statement = connection.prepare_cached("SELECT body FROM trial WHERE run = ? ORDER BY number")?;
-        let trials = statement.query_map([run], |row| row.get(0))?.collect::<Result<_, _>>()?;
-        Ok(Self { plan, trials, found })
+    /// Reads the parts of the record `id`. Returns `None` if there is no such record.
+    pub(crate) fn read(session: &mut dyn Session, id: &RecordId) -> Result<Option<Self>, StoreError> {
+        let sql = "SELECT number, plan.body, found.body FROM run JOIN plan ON plan.run = number
+             LEFT JOIN found ON found.run = number WHERE id = ?1";
+        let parts = session.row(sql, &[id.0.as_str().into()], |row| {
+            Ok((row.integer(0)?, row.text(1)?.to_owned(), row.optional_text(2)?.map(str::to_owned)))
+        })?;
+        let Some((run, plan, found)) = parts else { return Ok(None) };
+        let sql = "SELECT body FROM trial WHERE run = ?1 ORDER BY number";
+        let trials = session.rows(sql, &[run.into()], |row| Ok(row.text(0)?.to_owned()))?;
+        Ok(Some(Self { plan, trials, found }))
     }
 
     /// Joins the parts to a record. Before the run ends, the record is as the run began with it, with its trials.

@@ -1,9 +1,9 @@
 //! What can go wrong with the store, each with its remedy.
 
+use crate::sql::UnexpectedColumn;
 use linerate_model::RecordId;
-use rusqlite::{ErrorCode, ffi};
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// The store could not do what was asked.
 #[derive(Debug, thiserror::Error)]
@@ -21,21 +21,22 @@ pub enum StoreError {
     },
     /// No space left.
     #[error(
-        "no space left for {}; what was stored before is kept: free some space, delete records with \
-         `linerate results delete`, or name a file on another disk with --store",
-        path.display()
+        "no space left for {store}; what was stored before is kept: free some space, delete records with \
+         `linerate results delete`, or name a store on another disk with --store"
     )]
     Full {
-        /// The store.
-        path: PathBuf,
+        /// Name of the store.
+        store: String,
     },
-    /// The file or its folder cannot be written.
-    #[error("cannot open or write {}: {reason}; allow writing to it and its folder, or name another file with --store", path.display())]
+    /// The file, its folder or the database cannot be written.
+    #[error("cannot open or write {store}: {reason}; {remedy}, or name another store with --store")]
     NotWritable {
-        /// The store.
-        path: PathBuf,
-        /// What SQLite said.
+        /// Name of the store.
+        store: String,
+        /// Message of the database.
         reason: String,
+        /// What to do.
+        remedy: &'static str,
     },
     /// The file is something else.
     #[error("{} is not a linerate store; move it away, or name another file with --store", path.display())]
@@ -45,72 +46,123 @@ pub enum StoreError {
     },
     /// The file is cut short, or its content does not fit together.
     #[error(
-        "{} is damaged or cut short ({reason}); move it away and put a copy in its place, or name another file with --store",
-        path.display()
+        "{store} is damaged or cut short ({reason}); move it away and put a copy in its place, or name another file with --store"
     )]
     Damaged {
-        /// The store.
-        path: PathBuf,
+        /// Name of the store.
+        store: String,
         /// What SQLite said.
         reason: String,
     },
     /// Another program kept the store locked.
-    #[error("{} is locked by another program; wait for it to end, or name another file with --store", path.display())]
+    #[error("{store} is locked by another program; wait for it to end, or name another store with --store")]
     Locked {
-        /// The store.
-        path: PathBuf,
+        /// Name of the store.
+        store: String,
     },
-    /// Another linerate made the store.
+    /// Another version of linerate made the store.
     #[error(
-        "{} has format {found}, and this linerate reads {known} alone; use the linerate that wrote it, or name another file with --store: \
-         nothing was changed",
-        path.display()
+        "{store} has format {found}, and this linerate reads {known} alone; use the linerate that wrote it, or name another store \
+         with --store: nothing was changed"
     )]
     OtherFormat {
-        /// The store.
-        path: PathBuf,
-        /// Its format.
+        /// Name of the store.
+        store: String,
+        /// Format of the store.
         found: i64,
-        /// The format of this program.
+        /// Format of this program.
         known: i64,
     },
+    /// The store has an older format and cannot be written.
+    #[error(
+        "{store} has the older format {found}, and this linerate needs {known}, but it may not write there ({reason}); run \
+         `linerate results list` once as a user who may, or name another store with --store: nothing was changed"
+    )]
+    CannotMigrate {
+        /// Name of the store.
+        store: String,
+        /// Format of the store.
+        found: i64,
+        /// Format of this program.
+        known: i64,
+        /// Message of the database.
+        reason: String,
+    },
+    /// The database has no tables of linerate, and this user may not create them.
+    #[error(
+        "{store} has no tables of linerate, and this user may not create them ({reason}); run `linerate results list` once as a user \
+         who may, or name another store with --store"
+    )]
+    NoTables {
+        /// Name of the store.
+        store: String,
+        /// Message of the database.
+        reason: String,
+    },
+    /// The PostgreSQL server did not answer, or closed the connection, for longer than this program waits.
+    #[error("cannot reach {store}: {reason}; start the server, check its address, or name another store with --store")]
+    Unreachable {
+        /// Name of the store.
+        store: String,
+        /// Last error of the connection.
+        reason: String,
+    },
+    /// The PostgreSQL server refused the login.
+    #[error(
+        "cannot log in to {store}: {reason}; give the password in PGPASSWORD or in a password file (~/.pgpass or `passfile=FILE` in \
+         the URL), or name another user"
+    )]
+    LoginRefused {
+        /// Name of the store.
+        store: String,
+        /// Message of the server.
+        reason: String,
+    },
+    /// The database does not exist.
+    #[error("{store} does not exist: {reason}; create it with `createdb`, or name another store with --store")]
+    NoDatabase {
+        /// Name of the store.
+        store: String,
+        /// Message of the server.
+        reason: String,
+    },
     /// The lock of a run that is being measured cannot be taken or looked at.
-    #[error("cannot lock a run of {}: {source}; allow writing to its folder, or name another file with --store", path.display())]
+    #[error("cannot lock a run of {store}: {source}; allow writing to its folder, or name another file with --store")]
     Lock {
-        /// The store.
-        path: PathBuf,
+        /// Name of the store.
+        store: String,
         /// Why.
         source: linerate_sys::Error,
     },
     /// Another program measures the run.
-    #[error("{id} in {} is being measured by another program; wait until it ends, or stop it", path.display())]
+    #[error("{id} in {store} is being measured by another program; wait until it ends, or stop it")]
     Running {
-        /// The store.
-        path: PathBuf,
+        /// Name of the store.
+        store: String,
         /// The run.
         id: RecordId,
     },
     /// Another program went on with the run.
-    #[error("another program went on with {id} in {}; its trials are kept, those measured here since are not", path.display())]
+    #[error("another program went on with {id} in {store}; its trials are kept, those measured here since are not")]
     TakenOver {
-        /// The store.
-        path: PathBuf,
+        /// Name of the store.
+        store: String,
         /// The run.
         id: RecordId,
     },
     /// A run that ran to its end cannot be resumed.
-    #[error("{id} in {} has finished: nothing is left to resume; measure again without --resume", path.display())]
+    #[error("{id} in {store} has finished: nothing is left to resume; measure again without --resume")]
     Finished {
-        /// The store.
-        path: PathBuf,
+        /// Name of the store.
+        store: String,
         /// The run.
         id: RecordId,
     },
     /// No record has this name.
-    #[error("no record {name} in {}; `linerate results list` shows them", path.display())]
+    #[error("no record {name} in {store}; `linerate results list` shows them")]
     Unknown {
-        /// The store.
-        path: PathBuf,
+        /// Name of the store.
+        store: String,
         /// The name or the beginning of it.
         name: String,
     },
@@ -125,22 +177,21 @@ pub enum StoreError {
         second: RecordId,
     },
     /// A record of this name is there already.
-    #[error("a record {id} is in {} already; try again", path.display())]
+    #[error("a record {id} is in {store} already; try again")]
     Exists {
-        /// The store.
-        path: PathBuf,
+        /// Name of the store.
+        store: String,
         /// The name.
         id: RecordId,
     },
     /// A stored record has another format.
     #[error(
-        "record {id} in {} has format {found}, and this linerate reads {known} alone; use linerate {version}, which wrote it, or measure \
-         again: nothing was changed",
-        path.display()
+        "record {id} in {store} has format {found}, and this linerate reads {known} alone; use linerate {version}, which wrote it, or \
+         measure again: nothing was changed"
     )]
     OtherRecordFormat {
-        /// The store.
-        path: PathBuf,
+        /// Name of the store.
+        store: String,
         /// The record.
         id: RecordId,
         /// Format of the record.
@@ -151,46 +202,52 @@ pub enum StoreError {
         version: String,
     },
     /// A stored record cannot be understood.
-    #[error("record {id} in {} cannot be read: {source}; it may be of another version of linerate", path.display())]
+    #[error("record {id} in {store} cannot be read: {source}; it may be of another version of linerate")]
     Unreadable {
-        /// The store.
-        path: PathBuf,
+        /// Name of the store.
+        store: String,
         /// The record.
         id: RecordId,
         /// Why.
         source: serde_json::Error,
     },
-    /// SQLite failed in some other way.
-    #[error("cannot use {}: {source}; check the disk, or name another file with --store", path.display())]
+    /// A trial of an ingested run came before the one that precedes it.
+    #[error(
+        "trial {number} of {id} came to {store} after {stored} trials of that run; send the trials of a run in order"
+    )]
+    TrialOutOfOrder {
+        /// Name of the store.
+        store: String,
+        /// The run.
+        id: RecordId,
+        /// Number of the trial, from 0.
+        number: u32,
+        /// Number of trials that are stored.
+        stored: u32,
+    },
+    /// The database failed in another way.
+    #[error("cannot use {store}: {source}; check the database and its disk, or name another store with --store")]
     Database {
-        /// The store.
-        path: PathBuf,
-        /// Why.
-        source: rusqlite::Error,
+        /// Name of the store.
+        store: String,
+        /// Error of the database.
+        source: Box<dyn std::error::Error + Send + Sync>,
     },
 }
 
 impl StoreError {
-    /// Returns whether the place cannot hold a store: no home, or a folder or file that cannot be made or written.
+    /// Returns whether the place cannot hold a store: no home, or a folder or file that cannot be created or written.
     pub fn is_of_place(&self) -> bool {
         matches!(self, Self::NoHome | Self::Folder { .. } | Self::NotWritable { .. })
     }
 
-    /// What SQLite's error on the store at `path` means to its user.
-    pub(crate) fn of(path: &Path, source: rusqlite::Error) -> Self {
-        let path = path.to_owned();
-        let Some(failure) = source.sqlite_error() else { return Self::Database { path, source } };
-        match failure.code {
-            ErrorCode::DiskFull => Self::Full { path },
-            // The index of the log is mapped memory, whose blocks are taken beforehand.
-            _ if failure.extended_code == ffi::SQLITE_IOERR_SHMSIZE => Self::Full { path },
-            ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied => {
-                Self::NotWritable { path, reason: source.to_string() }
-            }
-            ErrorCode::NotADatabase => Self::NotAStore { path },
-            ErrorCode::DatabaseCorrupt => Self::Damaged { path, reason: source.to_string() },
-            ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => Self::Locked { path },
-            _ => Self::Database { path, source },
-        }
+    /// Returns whether the store cannot be written at present, though it may be read.
+    pub(crate) fn is_of_writing(&self) -> bool {
+        matches!(self, Self::Full { .. } | Self::NotWritable { .. } | Self::Locked { .. })
+    }
+
+    /// Returns the error for a row that this version cannot read.
+    pub(crate) fn unexpected(store: &str, column: UnexpectedColumn) -> Self {
+        Self::Database { store: store.to_owned(), source: Box::new(column) }
     }
 }

@@ -11,7 +11,7 @@ mod writer;
 pub use reader::Feed;
 pub use writer::FeedWriter;
 
-use crate::location::beside;
+use crate::location::neighbour_file;
 use linerate_model::RecordId;
 use linerate_sys::byte_lock::ByteLock;
 use linerate_sys::private;
@@ -35,7 +35,7 @@ pub(crate) struct FeedFolder(PathBuf);
 impl FeedFolder {
     /// The folder of the store at `path`.
     pub(crate) fn of(path: &Path) -> Self {
-        Self(beside(path, "-live.d"))
+        Self(neighbour_file(path, "-live.d"))
     }
 
     /// Returns the path of a run's feed. `None` if no file can have its name.

@@ -1,34 +1,52 @@
 //! Stores records: each trial is on disk the moment it ends.
 //!
-//! One SQLite file, by default `$XDG_DATA_HOME/linerate/results.db`. Several programs may use it at once: the log is
-//! written ahead (WAL), writers queue up for a while. Each change is flushed to the disk before the call returns
-//! (`synchronous=FULL`): it outlives a power cut, and its few milliseconds fall between trials.
+//! A store is a SQLite file, by default `$XDG_DATA_HOME/linerate/results.db`, or a PostgreSQL database
+//! (`postgres://USER@HOST/DATABASE`). Both have the same tables and run the same statements.
 //!
-//! A run that is being measured holds a lock beside the file ([`LiveRun`]). The kernel drops it however the program ends, so a killed
-//! run is told from a running one at once. It tells others how it goes in a feed beside the file ([`FeedWriter`], [`Feed`]).
+//! Several programs may use a store at once. SQLite writes its log ahead (WAL), and writers queue for a while. Each change is flushed
+//! to the disk before the call returns: it outlives a power cut, and its few milliseconds fall between trials.
+//!
+//! A run that is being measured holds a lock ([`LiveRun`]): a byte of a file next to a SQLite store, an advisory lock in PostgreSQL.
+//! It ends with the program, so a killed run is distinguished from a running one at once. A feed next to a SQLite store publishes the
+//! events of a run ([`FeedWriter`], [`Feed`]); PostgreSQL has no feeds.
+//!
+//! Results of pairs of hosts are kept apart, with sums by hour and by site ([`Store::matrix`]).
 #![forbid(unsafe_code)]
 
 mod alive;
+mod backend;
 mod body;
 mod changed;
 mod error;
 mod feed;
+mod finish;
+mod hosts_in_plan;
+mod ingest;
+mod insert;
 mod listing;
 mod live_run;
 mod location;
 mod neighbours;
+mod pairs;
+mod postgres;
 mod query;
+mod retention;
 mod rows;
 mod run_row;
-mod schema;
 mod search_text;
+mod sql;
+mod sqlite;
 mod store;
+mod tables;
 
 pub use error::StoreError;
 pub use feed::{Feed, FeedWriter};
 pub use live_run::{Ending, LiveRun};
-pub use location::default_path;
+pub use location::{BadStoreUrl, StoreLocation, default_path};
 pub use neighbours::RunOfCommand;
+pub use pairs::{FleetHost, Level, Matrix, MatrixCell, MatrixQuery, Page, PairChange, PairPoint, Selection};
+pub use postgres::PostgresUrl;
 pub use query::{Query, TooManyWords};
+pub use retention::{Deleted, RetentionPolicy};
 pub use run_row::{RunRow, State};
 pub use store::Store;

@@ -2,10 +2,9 @@
 
 use crate::alive::Sign;
 use crate::run_row::{RunRow, State};
-use crate::{Query, Store, StoreError, body};
+use crate::sql::Values;
+use crate::{Query, Store, StoreError, hosts_in_plan};
 use linerate_model::{Record, RecordId};
-use rusqlite::params_from_iter;
-use rusqlite::types::Value;
 use std::collections::BTreeMap;
 
 /// Longest plan that is searched for host names, in bytes. Plans of thousands of cells would make a list slow.
@@ -18,7 +17,7 @@ impl Store {
     /// The store cannot be read.
     pub fn list(&self, query: &Query, skipped: usize, limit: usize) -> Result<Vec<RunRow>, StoreError> {
         let (sql, values) = page(query, skipped, limit);
-        self.rows(&sql, values)
+        self.rows(&sql, &values)
     }
 
     /// How many runs `query` asks for.
@@ -27,12 +26,11 @@ impl Store {
     /// The store cannot be read.
     pub fn count(&self, query: &Query) -> Result<usize, StoreError> {
         self.settle()?;
-        let (conditions, values) = query.conditions();
+        let mut values = Values::default();
+        let conditions = query.conditions(&mut values);
         let sql = format!("SELECT count(*) FROM run {conditions}");
-        let count: i64 = self.read(|connection| {
-            connection.prepare_cached(&sql)?.query_row(params_from_iter(values), |row| row.get(0))
-        })?;
-        Ok(usize::try_from(count).unwrap_or_default())
+        let count = self.read(|session| session.row(&sql, values.all(), |row| row.count(0)))?;
+        Ok(count.unwrap_or_default())
     }
 
     /// The kinds of run that there are, in order of name.
@@ -40,10 +38,8 @@ impl Store {
     /// # Errors
     /// The store cannot be read.
     pub fn kinds(&self) -> Result<Vec<String>, StoreError> {
-        self.read(|connection| {
-            let mut statement = connection.prepare_cached("SELECT DISTINCT kind FROM run ORDER BY kind")?;
-            statement.query_map([], |row| row.get(0))?.collect()
-        })
+        let sql = "SELECT DISTINCT kind FROM run ORDER BY kind";
+        self.read(|session| session.rows(sql, &[], |row| Ok(row.text(0)?.to_owned())))
     }
 
     /// Returns the names of each run's hosts, in the order of its record. A run is left out if it has no hosts, or if its plan is
@@ -52,15 +48,20 @@ impl Store {
     /// # Errors
     /// The store cannot be read.
     pub fn hosts(&self, runs: &[RunRow]) -> Result<BTreeMap<RecordId, Vec<String>>, StoreError> {
-        let ids: Vec<&str> = runs.iter().map(|run| run.id.0.as_str()).collect();
-        let names: Vec<(String, String)> = self.read(|connection| {
-            let mut statement = connection.prepare_cached(HOSTS)?;
-            let values = (body::json(&ids), LONGEST_PLAN);
-            statement.query_map(values, |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
-        })?;
-        let mut hosts = BTreeMap::<RecordId, Vec<String>>::new();
-        for (id, name) in names {
-            hosts.entry(RecordId(id)).or_default().push(name);
+        let mut hosts = BTreeMap::new();
+        for runs in runs.chunks(MOST_PLANS) {
+            let mut values = Values::default();
+            let longest = values.add(LONGEST_PLAN);
+            let ids = values.list(runs.iter().map(|run| run.id.0.as_str()));
+            let sql = format!(
+                "SELECT id, body FROM run JOIN plan ON run = number WHERE id IN {ids} AND octet_length(body) <= {longest}"
+            );
+            let plans = self.read(|session| {
+                session
+                    .rows(&sql, values.all(), |row| Ok((row.text(0)?.to_owned(), hosts_in_plan::names(row.text(1)?))))
+            })?;
+            let named = plans.into_iter().filter(|(_, names)| !names.is_empty());
+            hosts.extend(named.map(|(id, names)| (RecordId(id), names)));
         }
         Ok(hosts)
     }
@@ -71,8 +72,10 @@ impl Store {
     /// No run or several are called so, or the store cannot be read.
     pub fn row(&self, name: &str) -> Result<RunRow, StoreError> {
         let id = self.resolve(name)?;
-        let sql = format!("SELECT {} FROM run WHERE id = ?", RunRow::COLUMNS);
-        self.rows(&sql, vec![Value::from(id.0)])?.pop().ok_or_else(|| self.unknown(name))
+        let sql = format!("SELECT {} FROM run WHERE id = ?1", RunRow::COLUMNS);
+        let mut values = Values::default();
+        values.add(id.0);
+        self.rows(&sql, &values)?.pop().ok_or_else(|| self.unknown(name))
     }
 
     /// The records of the study `name` that ran to their end, newest first, at most `limit`.
@@ -94,12 +97,9 @@ impl Store {
     }
 
     /// The rows that `sql` selects.
-    pub(crate) fn rows(&self, sql: &str, values: Vec<Value>) -> Result<Vec<RunRow>, StoreError> {
+    pub(crate) fn rows(&self, sql: &str, values: &Values) -> Result<Vec<RunRow>, StoreError> {
         let dead = self.settle()?;
-        let rows: Vec<(i64, RunRow)> = self.read(|connection| {
-            let mut statement = connection.prepare_cached(sql)?;
-            statement.query_map(params_from_iter(values), RunRow::read)?.collect()
-        })?;
+        let rows = self.read(|session| session.rows(sql, values.all(), RunRow::read))?;
         let shown = rows.into_iter().map(|(number, row)| match row.state {
             State::Running if dead.contains(&number) => RunRow { state: State::Killed, ..row },
             _ => row,
@@ -107,79 +107,67 @@ impl Store {
         Ok(shown.collect())
     }
 
-    /// Marks the runs as killed that nobody measures any more. The answer is those that could not be marked, because the store
-    /// cannot be written now: a list shows them as killed all the same.
+    /// Marks the runs as killed that nobody measures any more. Returns those that could not be marked, because the store
+    /// cannot be written at present: a list shows them as killed all the same.
     pub(crate) fn settle(&self) -> Result<Vec<i64>, StoreError> {
-        let running = self.read(Sign::all)?;
-        let dead = self.dead(running)?;
+        let dead = self.read(|session| {
+            let signs = Sign::all(session)?;
+            if signs.is_empty() { Ok(Vec::new()) } else { session.dead_runs(&signs) }
+        })?;
         if dead.is_empty() {
             return Ok(dead);
         }
-        let marked = self.change(|change| {
-            // Since it was looked at, one may have ended or have been resumed.
-            for number in self.dead(Sign::all(change).map_err(|error| self.failed(error))?)? {
-                change
-                    .execute("UPDATE run SET state = ? WHERE number = ?", (State::Killed, number))
-                    .map_err(|error| self.failed(error))?;
+        let marked = self.change(|session| {
+            // Since then, one may have ended or have been resumed.
+            let signs = Sign::all(session)?;
+            for number in session.dead_runs(&signs)? {
+                let values = [State::Killed.name().into(), number.into()];
+                session.execute("UPDATE run SET state = ?1 WHERE number = ?2", &values)?;
             }
             Ok(())
         });
         match marked {
             Ok(()) => Ok(Vec::new()),
-            Err(StoreError::Full { .. } | StoreError::NotWritable { .. } | StoreError::Locked { .. }) => Ok(dead),
+            Err(error) if error.is_of_writing() => Ok(dead),
             Err(error) => Err(error),
         }
     }
-
-    /// Those of the runs that nobody measures any more.
-    fn dead(&self, running: Vec<Sign>) -> Result<Vec<i64>, StoreError> {
-        let mut dead = Vec::new();
-        for sign in running {
-            if !self.locks().is_alive(&sign)? {
-                dead.push(sign.number);
-            }
-        }
-        Ok(dead)
-    }
 }
 
-/// Host names of the runs in a JSON array of ids, in SQL. A program of another version may have written the plan in another way.
-const HOSTS: &str = "
-    SELECT run.id, host.value ->> '$.name'
-    FROM json_each(?1) AS listed JOIN run ON run.id = listed.value JOIN plan ON plan.run = run.number
-         JOIN json_each(CASE WHEN octet_length(body) <= ?2 AND json_valid(body) THEN body ELSE '{}' END, '$.hosts') AS host
-    WHERE host.type = 'object' AND json_type(host.value, '$.name') = 'text'
-    ORDER BY run.id, host.key";
+/// Most plans that are read at once.
+const MOST_PLANS: usize = 64;
 
-/// The rows of a page in SQL, and the values of their question marks.
-fn page(query: &Query, skipped: usize, limit: usize) -> (String, Vec<Value>) {
-    let (conditions, mut values) = query.conditions();
-    values.extend([limit, skipped].map(|number| Value::from(i64::try_from(number).unwrap_or(i64::MAX))));
+/// Returns the rows of a page in SQL, and their values.
+fn page(query: &Query, skipped: usize, limit: usize) -> (String, Values) {
+    let mut values = Values::default();
+    let conditions = query.conditions(&mut values);
+    let limit = values.add(i64::try_from(limit).unwrap_or(i64::MAX));
+    let skipped = values.add(i64::try_from(skipped).unwrap_or(i64::MAX));
     let columns = RunRow::COLUMNS;
-    let sql = format!("SELECT {columns} FROM run {conditions} ORDER BY started_unix_ns DESC, id DESC LIMIT ? OFFSET ?");
+    let sql = format!(
+        "SELECT {columns} FROM run {conditions} ORDER BY started_unix_ns DESC, id DESC LIMIT {limit} OFFSET {skipped}"
+    );
     (sql, values)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::StoreLocation;
 
-    /// How SQLite finds the rows of a page of `query`, as EXPLAIN QUERY PLAN says it.
+    /// Returns how SQLite finds the rows of a page of `query`, as EXPLAIN QUERY PLAN shows it.
     fn query_plan(store: &Store, query: &Query) -> String {
         let (sql, values) = page(query, 0, 20);
-        let read = store.read(|connection| {
-            let mut statement = connection.prepare(&format!("EXPLAIN QUERY PLAN {sql}"))?;
-            let steps = statement.query_map(params_from_iter(values), |row| row.get::<_, String>("detail"))?;
-            steps.collect::<Result<Vec<_>, _>>()
-        });
-        read.expect("explained").join("; ")
+        let sql = format!("EXPLAIN QUERY PLAN {sql}");
+        let steps = store.read(|session| session.rows(&sql, values.all(), |row| Ok(row.text(3)?.to_owned())));
+        steps.expect("explained").join("; ")
     }
 
     /// The newest are found in the order of an index: the time for a page does not grow with the number of runs.
     #[test]
     fn a_page_is_read_from_an_index_without_sorting() {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        let store = Store::open(Some(&folder.path().join("results.db"))).expect("opens");
+        let store = Store::open(&StoreLocation::file(folder.path().join("results.db"))).expect("opens");
         for (query, index) in [
             (Query::default(), "run_by_start"),
             (Query::text("host udp").expect("few words"), "run_by_start"),

@@ -1,9 +1,71 @@
 //! Where results are kept.
 
 use crate::StoreError;
+use crate::postgres::PostgresUrl;
 use etcetera::BaseStrategy as _;
 use linerate_sys::private;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::{fmt, str::FromStr};
+
+/// Place of a store.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum StoreLocation {
+    /// The user's own store, at [`default_path`].
+    #[default]
+    Default,
+    /// A SQLite file.
+    File(PathBuf),
+    /// A PostgreSQL database.
+    Postgres(PostgresUrl),
+}
+
+impl StoreLocation {
+    /// Returns the location of a SQLite file.
+    pub fn file(path: impl Into<PathBuf>) -> Self {
+        Self::File(path.into())
+    }
+
+    /// Reads a location as typed: a URL that starts with `postgres://` or `postgresql://`, or else the path of a file.
+    ///
+    /// # Errors
+    /// The URL is not valid.
+    pub fn parse(text: OsString) -> Result<Self, BadStoreUrl> {
+        match text.to_str() {
+            Some(url) if PostgresUrl::is_meant(url) => url.parse().map(Self::Postgres),
+            _ => Ok(Self::File(text.into())),
+        }
+    }
+}
+
+impl FromStr for StoreLocation {
+    type Err = BadStoreUrl;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Self::parse(text.into())
+    }
+}
+
+/// Shows the file, or the URL without its password.
+impl fmt::Display for StoreLocation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Default => f.pad("the default store"),
+            Self::File(path) => path.display().fmt(f),
+            Self::Postgres(url) => url.fmt(f),
+        }
+    }
+}
+
+/// A URL of a PostgreSQL store that is not valid.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{shown}` is not the URL of a PostgreSQL store: {problem}; expected postgres://USER@HOST:PORT/DATABASE")]
+pub struct BadStoreUrl {
+    /// The URL without its password.
+    pub(crate) shown: String,
+    /// Reason why it is not valid.
+    pub(crate) problem: String,
+}
 
 /// Returns the store used if none is named: `linerate/results.db` in the user's data directory, which is `$XDG_DATA_HOME` (by
 /// default `~/.local/share`), or `%APPDATA%` on Windows.
@@ -21,16 +83,18 @@ pub(crate) fn make_folder(path: &Path) -> Result<(), StoreError> {
     private::make_folder(folder).map_err(|source| StoreError::Folder { path: folder.to_owned(), source })
 }
 
-/// Makes the file of the store at `path`, for its owner only: records tell of networks and hosts. SQLite gives the
-/// files next to it the same permissions; on Windows these have the permissions of the folder. A file that is there is not even opened: closing it again would take away
-/// every lock that SQLite has on it in this process (fcntl(2), Advisory record locking).
+/// Makes the file of the store at `path`, readable by its owner only, because records name networks and hosts. SQLite gives the
+/// files next to it the same permissions; on Windows these have the permissions of the folder.
+///
+/// An existing file is not opened: closing it again would release every lock that SQLite holds on it in this process (fcntl(2),
+/// Advisory record locking).
 pub(crate) fn make_file(path: &Path) {
-    // What cannot be made is told by SQLite, which opens it next.
+    // SQLite opens the file next and reports the error.
     let _ = private::new_file(path);
 }
 
-/// A file beside the store at `path`: its name with `ending` behind, as in `results.db-live`.
-pub(crate) fn beside(path: &Path, ending: &str) -> PathBuf {
+/// Returns a file next to the store at `path`: its name followed by `ending`, as in `results.db-live`.
+pub(crate) fn neighbour_file(path: &Path, ending: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(ending);
     name.into()

@@ -1,9 +1,9 @@
 //! The runs of the same command and kind: just before and after a run, and all of them in their order.
 
 use crate::changed::{Side, nearest};
-use crate::run_row::{ARGUMENTS, RunRow, State};
-use crate::{Store, StoreError, body};
-use rusqlite::{Row, params};
+use crate::run_row::{RunRow, State, command_key};
+use crate::sql::SqlValue;
+use crate::{Store, StoreError, hosts_in_plan};
 use std::collections::BTreeMap;
 
 /// A run of a command, and what measured it.
@@ -24,17 +24,14 @@ impl Store {
     /// The store cannot be read.
     pub fn of_command(&self, run: &RunRow, most: usize) -> Result<Vec<RunOfCommand>, StoreError> {
         let most = i64::try_from(most).unwrap_or(i64::MAX);
-        let values = params![body::json(&run.command), State::Finished, run.kind, most];
-        let mut runs: Vec<RunOfCommand> = self.read(|connection| {
-            let mut statement = connection.prepare_cached(&of_command())?;
-            let read = |row: &Row<'_>| {
-                let (version, systems): (Option<String>, String) = (row.get("version")?, row.get("systems")?);
-                let systems: BTreeMap<String, Option<String>> = serde_json::from_str(&systems).unwrap_or_default();
-                let systems = systems.into_iter().filter_map(|(host, system)| Some((host, system?)));
+        let values: [SqlValue; 4] =
+            [command_key(&run.command).into(), run.kind.as_str().into(), State::Finished.name().into(), most.into()];
+        let mut runs = self.read(|session| {
+            session.rows(&of_command(), &values, |row| {
                 let (_, shown) = RunRow::read(row)?;
-                Ok(RunOfCommand { row: shown, version: version.unwrap_or_default(), systems: systems.collect() })
-            };
-            statement.query_map(values, read)?.collect()
+                let (version, systems) = hosts_in_plan::version_and_systems(row.optional_text(14)?.unwrap_or_default());
+                Ok(RunOfCommand { row: shown, version, systems })
+            })
         })?;
         runs.reverse();
         Ok(runs)
@@ -65,45 +62,41 @@ impl Store {
     }
 
     fn beside(&self, run: &RunRow, side: Side, most: usize) -> Result<Vec<RunRow>, StoreError> {
-        let found = self.read(|connection| nearest(connection, run, side, most))?;
-        Ok(found.into_iter().map(|(_, run)| run).collect())
+        self.read(|session| nearest(session, run, side, most))
     }
 }
 
-/// The newest finished runs of a command in SQL, with what measured each: parts of the plan, which a program of another version may
-/// have written in another way.
+/// Returns SQL for the newest finished runs of a command, with their plans.
 fn of_command() -> String {
     let columns = RunRow::COLUMNS;
     format!(
-        "SELECT {columns}, CASE WHEN json_valid(body) THEN body ->> '$.version' END AS version,
-                (SELECT json_group_object(host.value ->> '$.name', host.value ->> '$.system')
-                 FROM json_each(CASE WHEN json_valid(body) THEN body ELSE '{{}}' END, '$.hosts') AS host
-                 WHERE host.type = 'object' AND host.value ->> '$.name' IS NOT NULL) AS systems
-         FROM run JOIN plan ON plan.run = number
-         WHERE {ARGUMENTS} = json_remove(?, '$[0]') AND state = ? AND +kind = ? ORDER BY started_unix_ns DESC, run.id DESC LIMIT ?"
+        "SELECT {columns}, (SELECT body FROM plan WHERE plan.run = run.number) FROM run
+         WHERE command_key = ?1 AND kind = ?2 AND state = ?3 ORDER BY started_unix_ns DESC, run.id DESC LIMIT ?4"
     )
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::StoreLocation;
 
-    fn query_plan(store: &Store, sql: &str, values: &[&dyn rusqlite::ToSql]) -> String {
-        let read = store.read(|connection| {
-            let mut statement = connection.prepare(&format!("EXPLAIN QUERY PLAN {sql}"))?;
-            let steps = statement.query_map(values, |row| row.get::<_, String>("detail"))?;
-            steps.collect::<Result<Vec<_>, _>>()
-        });
-        read.expect("explained").join("; ")
+    fn query_plan(store: &Store, sql: &str, values: &[SqlValue]) -> String {
+        let sql = format!("EXPLAIN QUERY PLAN {sql}");
+        let steps = store.read(|session| session.rows(&sql, values, |row| Ok(row.text(3)?.to_owned())));
+        steps.expect("explained").join("; ")
     }
 
     /// The time to find a neighbour does not grow with the number of runs.
     #[test]
     fn neighbours_are_read_from_an_index_without_sorting() {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        let store = Store::open(Some(&folder.path().join("results.db"))).expect("opens");
+        let store = Store::open(&StoreLocation::file(folder.path().join("results.db"))).expect("opens");
         for sql in [Side::Before, Side::After].map(crate::changed::nearest_sql) {
-            let plan = query_plan(&store, &sql, &[&"[]", &1, &"a", &"finished", &"stream", &1]);
+            let plan = query_plan(
+                &store,
+                &sql,
+                &["".into(), "stream".into(), 1_i64.into(), "a".into(), "finished".into(), 1_i64.into()],
+            );
             assert!(plan.contains("USING INDEX run_by_command") && !plan.contains("TEMP B-TREE"), "{plan}");
         }
     }
@@ -112,8 +105,8 @@ mod tests {
     #[test]
     fn the_runs_of_a_command_are_read_from_an_index_without_sorting() {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        let store = Store::open(Some(&folder.path().join("results.db"))).expect("opens");
-        let plan = query_plan(&store, &of_command(), &[&"[]", &"finished", &"stream", &1]);
+        let store = Store::open(&StoreLocation::file(folder.path().join("results.db"))).expect("opens");
+        let plan = query_plan(&store, &of_command(), &["".into(), "stream".into(), "finished".into(), 1_i64.into()]);
         assert!(plan.contains("run USING INDEX run_by_command") && !plan.contains("TEMP B-TREE FOR ORDER"), "{plan}");
     }
 }

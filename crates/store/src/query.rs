@@ -1,8 +1,8 @@
 //! Which runs to find.
 
 use crate::State;
+use crate::sql::{Values, instant};
 use linerate_model::Limit;
-use rusqlite::types::Value;
 
 /// Which runs to find; all if nothing is asked.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -49,45 +49,47 @@ impl Query {
         }
     }
 
-    /// Its conditions in SQL, and the values of their question marks.
-    pub(crate) fn conditions(&self) -> (String, Vec<Value>) {
-        let mut values = Vec::new();
+    /// Returns the conditions in SQL. Their values are added to `values`.
+    pub(crate) fn conditions(&self, values: &mut Values) -> String {
         let mut conditions = Vec::new();
-        let mut demand = |condition: &str, value: Value| {
-            conditions.push(condition.to_owned());
-            values.push(value);
-        };
         if let Some(kind) = &self.kind {
-            demand("kind = ?", Value::from(kind.clone()));
+            conditions.push(format!("kind = {}", values.add(kind.as_str())));
         }
         if let Some(study) = &self.study {
-            demand("study = ?", Value::from(study.clone()));
+            conditions.push(format!("study = {}", values.add(study.as_str())));
         }
         if let Some(limit) = self.limit {
-            demand("verdict ->> '$.limit' = ?", Value::from(limit.name().to_owned()));
+            conditions.push(format!("limit_name = {}", values.add(limit.name())));
         }
         if let Some(from) = self.from_unix_ns {
-            demand("started_unix_ns >= ?", Value::from(instant(from)));
+            conditions.push(format!("started_unix_ns >= {}", values.add(instant(from))));
         }
         if let Some(until) = self.until_unix_ns {
-            demand("started_unix_ns < ?", Value::from(instant(until)));
+            conditions.push(format!("started_unix_ns < {}", values.add(instant(until))));
         }
         for word in &self.words {
-            demand("instr(search_text, ?) > 0", Value::from(word.to_lowercase()));
+            let pattern = values.add(contains_pattern(&word.to_lowercase()));
+            conditions.push(format!("search_text LIKE {pattern} ESCAPE '\\'"));
         }
         if self.changed {
             conditions.push("changed = 1".to_owned());
         }
         if !self.states.is_empty() {
-            conditions.push(format!("state IN ({})", vec!["?"; self.states.len()].join(", ")));
-            values.extend(self.states.iter().map(|state| Value::from(state.name().to_owned())));
+            let states = values.list(self.states.iter().map(|state| state.name()));
+            conditions.push(format!("state IN {states}"));
         }
-        let sql = if conditions.is_empty() { String::new() } else { format!("WHERE {}", conditions.join(" AND ")) };
-        (sql, values)
+        if conditions.is_empty() { String::new() } else { format!("WHERE {}", conditions.join(" AND ")) }
     }
 }
 
-/// A time as SQLite keeps it.
-pub(crate) fn instant(unix_ns: u64) -> i64 {
-    i64::try_from(unix_ns).unwrap_or(i64::MAX)
+/// Returns the pattern of LIKE for a text that contains `word`.
+fn contains_pattern(word: &str) -> String {
+    let mut pattern = String::from("%");
+    for character in word.chars() {
+        if matches!(character, '%' | '_' | '\\') {
+            pattern.push('\\');
+        }
+        pattern.push(character);
+    }
+    pattern + "%"
 }

@@ -1,14 +1,20 @@
 //! The row of a run in lists.
 
 use crate::search_text;
+use crate::sql::{SqlRow, UnexpectedColumn};
 use linerate_model::{Headline, HeadlineVerdict, Record, RecordId};
-use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
-use rusqlite::{Row, types};
 use serde::de::DeserializeOwned;
 use std::fmt;
 
-/// A command without its first word, the program's own path. The index `run_by_command` holds this expression.
-pub(crate) const ARGUMENTS: &str = "json_remove(command, '$[0]')";
+/// Returns the key of a command's runs: a hash of its words after the first, which is the program's own path.
+pub(crate) fn command_key(command: &[String]) -> String {
+    let mut hasher = blake3::Hasher::new();
+    for word in command.iter().skip(1) {
+        hasher.update(&(word.len() as u64).to_le_bytes());
+        hasher.update(word.as_bytes());
+    }
+    hasher.finalize().to_hex()[..32].to_owned()
+}
 
 /// Row of a run in lists.
 #[derive(Debug, Clone, PartialEq)]
@@ -59,6 +65,11 @@ impl State {
     /// Every state.
     pub const ALL: [Self; 5] = [Self::Running, Self::Finished, Self::Interrupted, Self::Failed, Self::Killed];
 
+    /// Returns the state of this name.
+    fn of_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|state| state.name() == name)
+    }
+
     /// Returns the name in the store and in JSON.
     pub fn name(self) -> &'static str {
         match self {
@@ -74,19 +85,6 @@ impl State {
 impl fmt::Display for State {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
-    }
-}
-
-impl ToSql for State {
-    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
-        Ok(ToSqlOutput::from(self.name()))
-    }
-}
-
-impl FromSql for State {
-    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
-        let name = value.as_str()?;
-        Self::ALL.into_iter().find(|state| state.name() == name).ok_or(FromSqlError::InvalidType)
     }
 }
 
@@ -121,36 +119,28 @@ impl RunRow {
          trials, attempts, headline, verdict";
 
     /// Reads the row and its number.
-    pub(crate) fn read(row: &Row<'_>) -> Result<(i64, Self), rusqlite::Error> {
+    pub(crate) fn read(row: &SqlRow) -> Result<(i64, Self), UnexpectedColumn> {
         let shown = Self {
-            id: RecordId(row.get(1)?),
-            started_unix_ns: row.get::<_, i64>(2)? as u64,
-            changed_unix_ns: row.get::<_, i64>(3)? as u64,
-            command: json(row, 4)?,
-            kind: row.get(5)?,
-            study: row.get(6)?,
-            group: row.get(7)?,
-            state: row.get(8)?,
-            results: row.get(9)?,
-            trials: row.get(10)?,
-            attempts: row.get(11)?,
+            id: RecordId(row.text(1)?.to_owned()),
+            started_unix_ns: row.instant(2)?,
+            changed_unix_ns: row.instant(3)?,
+            command: serde_json::from_str(row.text(4)?).map_err(|_| UnexpectedColumn(4))?,
+            kind: row.text(5)?.to_owned(),
+            study: row.optional_text(6)?.map(str::to_owned),
+            group: row.optional_text(7)?.map(str::to_owned),
+            state: State::of_name(row.text(8)?).ok_or(UnexpectedColumn(8))?,
+            results: row.count(9)?,
+            trials: row.count(10)?,
+            attempts: row.count(11)?,
             headline: known(row, 12)?,
             verdict: known(row, 13)?,
         };
-        Ok((row.get(0)?, shown))
+        Ok((row.integer(0)?, shown))
     }
 }
 
 /// Reads a column of JSON. `None` if it is empty or unknown to this version, so that one such run does not prevent a
 /// list.
-fn known<T: DeserializeOwned>(row: &Row<'_>, column: usize) -> Result<Option<T>, rusqlite::Error> {
-    let text = row.get_ref(column)?.as_str_or_null()?;
-    Ok(text.and_then(|text| serde_json::from_str(text).ok()))
-}
-
-/// Reads a column of JSON; an empty column counts as `null`.
-fn json<T: DeserializeOwned>(row: &Row<'_>, column: usize) -> Result<T, rusqlite::Error> {
-    let text = row.get_ref(column)?.as_str_or_null()?.unwrap_or("null");
-    serde_json::from_str(text)
-        .map_err(|error| rusqlite::Error::FromSqlConversionFailure(column, types::Type::Text, Box::new(error)))
+pub(crate) fn known<T: DeserializeOwned>(row: &SqlRow, column: usize) -> Result<Option<T>, UnexpectedColumn> {
+    Ok(row.optional_text(column)?.and_then(|text| serde_json::from_str(text).ok()))
 }

@@ -1,44 +1,64 @@
 //! The store itself.
 
-use crate::alive::{Locks, Sign};
+use crate::alive::Sign;
+use crate::backend::{Access, Backend, Session};
 use crate::body::{Parts, UnreadableRecord};
+use crate::changed::{followers, renew};
 use crate::feed::{Feed, FeedFolder, FeedWriter};
-use crate::{StoreError, changed, location, schema};
+use crate::location::default_path;
+use crate::postgres::PostgresBackend;
+use crate::sqlite::SqliteBackend;
+use crate::{StoreError, StoreLocation, pairs, rows};
 use linerate_model::{Record, RecordId, SCHEMA};
-use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior};
-use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::path::Path;
 
-/// Records in one SQLite file.
+/// Records in a SQLite file or a PostgreSQL database.
 pub struct Store {
-    path: PathBuf,
-    connection: Mutex<Connection>,
-    locks: Locks,
-    feeds: FeedFolder,
+    location: StoreLocation,
+    backend: Box<dyn Backend>,
+    /// Folder of the feeds of its runs. `None` without a file.
+    feeds: Option<FeedFolder>,
 }
 
 impl Store {
-    /// Opens the store at `path` or, without one, at [`crate::default_path`]; makes it and its folder if missing. Runs
-    /// that nobody measures any more are marked as killed, and their feeds are removed.
+    /// Opens the store at `location`. Creates the file and its folder, or the tables of the database, if they are missing, and
+    /// migrates tables of an older format. Runs that nobody measures any more are marked as killed, and their feeds are removed.
     ///
     /// # Errors
-    /// The file is not a store, is damaged, has another format, or cannot be read and written.
-    pub fn open(path: Option<&Path>) -> Result<Self, StoreError> {
-        let path = path.map_or_else(location::default_path, |path| Ok(path.to_owned()))?;
-        location::make_folder(&path)?;
-        location::make_file(&path);
-        let mut connection = Connection::open(&path).map_err(|error| StoreError::of(&path, error))?;
-        schema::set_up(&mut connection, &path)?;
-        let (locks, feeds) = (Locks::of(&path), FeedFolder::of(&path));
-        let store = Self { path, connection: Mutex::new(connection), locks, feeds };
+    /// The place is no store, is damaged, has another format, or cannot be read and written. A PostgreSQL database that can only
+    /// be read is opened if it has the tables of this format.
+    pub fn open(location: &StoreLocation) -> Result<Self, StoreError> {
+        let location = match location {
+            StoreLocation::Default => StoreLocation::File(default_path()?),
+            named => named.clone(),
+        };
+        let backend: Box<dyn Backend> = match &location {
+            StoreLocation::Default => Box::new(SqliteBackend::open(default_path()?)?),
+            StoreLocation::File(path) => Box::new(SqliteBackend::open(path.clone())?),
+            StoreLocation::Postgres(url) => Box::new(PostgresBackend::open(url)?),
+        };
+        let feeds = backend.file().map(FeedFolder::of);
+        let store = Self { location, backend, feeds };
         store.settle()?;
-        store.feeds.clean();
+        if let Some(feeds) = &store.feeds {
+            feeds.clean();
+        }
         Ok(store)
     }
 
-    /// The store's file.
-    pub fn path(&self) -> &Path {
-        &self.path
+    /// Returns where the store is.
+    pub fn location(&self) -> &StoreLocation {
+        &self.location
+    }
+
+    /// Returns the store's file. `None` if it is a database on a server.
+    pub fn file(&self) -> Option<&Path> {
+        self.backend.file()
+    }
+
+    /// Returns the name of the store in messages: its file, or its URL without the password.
+    pub fn name(&self) -> String {
+        self.location.to_string()
     }
 
     /// The run that began last.
@@ -47,7 +67,7 @@ impl Store {
     /// The store cannot be read.
     pub fn latest(&self) -> Result<Option<RecordId>, StoreError> {
         let sql = "SELECT id FROM run ORDER BY started_unix_ns DESC, id DESC LIMIT 1";
-        self.read(|connection| connection.query_row(sql, [], |row| row.get(0).map(RecordId)).optional())
+        self.read(|session| session.row(sql, &[], |row| Ok(RecordId(row.text(0)?.to_owned()))))
     }
 
     /// The whole name of the record called `name`: its name, an unmistakable beginning of it, or `latest`.
@@ -61,15 +81,12 @@ impl Store {
         if name.is_empty() {
             return Err(self.unknown("of no name"));
         }
-        let connection = self.connection();
-        let read = || {
-            // Names are ASCII: U+FFFF sorts after all that begin like this.
-            let mut statement =
-                connection.prepare_cached("SELECT id FROM run WHERE id >= ?1 AND id < ?1 || ?2 ORDER BY id LIMIT 2")?;
-            statement.query_map([name, "\u{ffff}"], |row| row.get(0).map(RecordId))?.collect::<Result<Vec<_>, _>>()
-        };
-        let mut found = read().map_err(|error| self.failed(error))?.into_iter();
-        match (found.next(), found.next()) {
+        // Names are ASCII: U+FFFF sorts after all that begin like this.
+        let values = [name.into(), format!("{name}\u{ffff}").into()];
+        let sql = "SELECT id FROM run WHERE id >= ?1 AND id < ?2 ORDER BY id LIMIT 2";
+        let matches = self.read(|session| session.rows(sql, &values, |row| Ok(RecordId(row.text(0)?.to_owned()))))?;
+        let mut matches = matches.into_iter();
+        match (matches.next(), matches.next()) {
             (None, _) => Err(self.unknown(name)),
             (Some(first), Some(second)) if first.0 != name => {
                 Err(StoreError::Ambiguous { name: name.to_owned(), first, second })
@@ -85,16 +102,8 @@ impl Store {
     /// No record or several are called so, or it cannot be read.
     pub fn load(&self, name: &str) -> Result<Record, StoreError> {
         let id = self.resolve(name)?;
-        let parts = {
-            let mut connection = self.connection();
-            let moment = connection.transaction().map_err(|error| self.failed(error))?;
-            Parts::read(&moment, &id)
-        };
-        let parts = parts.map_err(|error| match error {
-            // Deleted by another program since it was resolved.
-            rusqlite::Error::QueryReturnedNoRows => self.unknown(name),
-            other => self.failed(other),
-        })?;
+        // `None` if another program deleted the record since it was resolved.
+        let parts = self.snapshot(|session| Parts::read(session, &id))?.ok_or_else(|| self.unknown(name))?;
         parts.join().map_err(|error| self.unreadable(&id, error))
     }
 
@@ -103,94 +112,100 @@ impl Store {
     /// # Errors
     /// No record or several are called so, it is being measured, or the store cannot be written.
     pub fn delete(&self, name: &str) -> Result<RecordId, StoreError> {
-        let run = self.row(name)?;
-        self.change(|change| {
-            self.refuse_alive(change, &run.id)?;
-            let deleted = change.execute("DELETE FROM run WHERE id = ?", [&run.id.0]);
-            deleted.and_then(|_| changed::renew_after(change, &run)).map_err(|error| self.failed(error))
+        let id = self.resolve(name)?;
+        self.change(|session| {
+            self.refuse_alive(session, &id)?;
+            let sql = "SELECT number FROM run WHERE id = ?1";
+            let Some(number) = session.row(sql, &[id.0.as_str().into()], |row| row.integer(0))? else { return Ok(()) };
+            let followers = followers(session, &[number])?;
+            rows::delete_runs(session, &[number])?;
+            pairs::remove(session, &id)?;
+            let renewed = renew(session, &followers)?;
+            pairs::set_changed(session, &renewed)
         })?;
-        Ok(run.id)
+        Ok(id)
     }
 
     /// Fails if run `id` is being measured.
-    pub(crate) fn refuse_alive(&self, change: &Transaction<'_>, id: &RecordId) -> Result<(), StoreError> {
-        match Sign::one(change, id).map_err(|error| self.failed(error))? {
-            Some(sign) if self.locks.is_alive(&sign)? => Err(self.running(id)),
+    pub(crate) fn refuse_alive(&self, session: &mut dyn Session, id: &RecordId) -> Result<(), StoreError> {
+        match Sign::one(session, id)? {
+            Some(sign) if session.dead_runs(std::slice::from_ref(&sign))?.is_empty() => {
+                Err(StoreError::Running { store: self.name(), id: id.clone() })
+            }
             _ => Ok(()),
         }
     }
 
-    /// The locks of its runs.
-    pub(crate) fn locks(&self) -> &Locks {
-        &self.locks
-    }
-
-    /// The folder with the feeds of its runs.
-    pub(crate) fn feed_folder(&self) -> &FeedFolder {
-        &self.feeds
-    }
-
-    /// Makes a change wholly or not at all. The lock is taken at its beginning, where waiting for another program is
-    /// safe.
+    /// Makes a change wholly or not at all. `make` may be called again after the connection was lost.
     pub(crate) fn change<T>(
         &self,
-        make: impl FnOnce(&Transaction<'_>) -> Result<T, StoreError>,
+        make: impl FnMut(&mut dyn Session) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        let mut connection = self.connection();
-        let change =
-            connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(|error| self.failed(error))?;
-        let made = make(&change)?;
-        change.commit().map_err(|error| self.failed(error))?;
-        Ok(made)
+        self.transact(Access::Write, make)
     }
 
-    /// Asks the database something.
-    pub(crate) fn read<T>(&self, ask: impl FnOnce(&Connection) -> Result<T, rusqlite::Error>) -> Result<T, StoreError> {
-        ask(&self.connection()).map_err(|error| self.failed(error))
+    /// Reads with one statement.
+    pub(crate) fn read<T>(&self, ask: impl FnMut(&mut dyn Session) -> Result<T, StoreError>) -> Result<T, StoreError> {
+        self.transact(Access::Read, ask)
     }
 
-    /// A thread that panicked has rolled its change back: the connection is sound.
-    fn connection(&self) -> MutexGuard<'_, Connection> {
-        self.connection.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Reads the same state with several statements.
+    pub(crate) fn snapshot<T>(
+        &self,
+        ask: impl FnMut(&mut dyn Session) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        self.transact(Access::Snapshot, ask)
     }
 
-    pub(crate) fn failed(&self, error: rusqlite::Error) -> StoreError {
-        StoreError::of(&self.path, error)
+    fn transact<T>(
+        &self,
+        access: Access,
+        mut body: impl FnMut(&mut dyn Session) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let mut answer = None;
+        self.backend.transact(access, &mut |session| {
+            // A lock in an earlier answer ends before it is taken again.
+            answer = None;
+            answer = Some(body(session)?);
+            Ok(())
+        })?;
+        Ok(answer.expect("a backend runs the body before it returns without an error"))
+    }
+
+    pub(crate) fn backend(&self) -> &dyn Backend {
+        &*self.backend
     }
 
     pub(crate) fn unknown(&self, name: &str) -> StoreError {
-        StoreError::Unknown { path: self.path.clone(), name: name.to_owned() }
-    }
-
-    pub(crate) fn running(&self, id: &RecordId) -> StoreError {
-        StoreError::Running { path: self.path.clone(), id: id.clone() }
+        StoreError::Unknown { store: self.name(), name: name.to_owned() }
     }
 
     pub(crate) fn unreadable(&self, id: &RecordId, error: UnreadableRecord) -> StoreError {
-        let path = self.path.clone();
+        let store = self.name();
         let id = id.clone();
         match error {
             UnreadableRecord::OtherFormat { format, version } => {
-                StoreError::OtherRecordFormat { path, id, found: format, known: SCHEMA, version }
+                StoreError::OtherRecordFormat { store, id, found: format, known: SCHEMA, version }
             }
-            UnreadableRecord::Json(source) => StoreError::Unreadable { path, id, source },
+            UnreadableRecord::Json(source) => StoreError::Unreadable { store, id, source },
         }
     }
 }
 
 impl Store {
-    /// Begins the feed of a run. Where it cannot be written it tells nobody, without an error.
+    /// Begins the feed of a run. A feed that cannot be written, and one of a store without a file, reaches nobody, without an error.
     pub fn feed(&self, record: &RecordId) -> FeedWriter {
-        FeedWriter::begin(self.feed_folder(), record)
+        self.feeds.as_ref().map_or_else(FeedWriter::silent, |feeds| FeedWriter::begin(feeds, record))
     }
 
-    /// The feeds of the runs under way, in the order of their names, which is that in which they began.
+    /// The feeds of the runs under way, in the order of their names, which is that in which they began. Empty for a store without a
+    /// file.
     pub fn feeds(&self) -> Vec<Feed> {
-        self.feed_folder().feeds()
+        self.feeds.as_ref().map(FeedFolder::feeds).unwrap_or_default()
     }
 
-    /// The feed of the run whose whole name is `record`; none if it is not under way, or has no feed.
+    /// Returns the feed of the run with the whole name `record`. Returns `None` if the run is not under way, or has no feed.
     pub fn feed_of(&self, record: &RecordId) -> Option<Feed> {
-        self.feed_folder().feed_of(record)
+        self.feeds.as_ref()?.feed_of(record)
     }
 }

@@ -24,6 +24,8 @@ mod file_lock;
 #[cfg(target_os = "linux")]
 pub mod files;
 #[cfg(target_os = "linux")]
+pub mod fleet;
+#[cfg(target_os = "linux")]
 mod needs;
 mod neighbours;
 pub mod page_outline;

@@ -139,11 +139,16 @@ pub(crate) fn find_or_build(program: Option<&Path>) -> Result<PathBuf> {
 
 /// Builds the packages of `selection` with the profile `dist`, as for a release, and returns the program `name`.
 pub(crate) fn build(selection: &[&str], name: &str) -> Result<PathBuf> {
+    build_as("dist", selection, name)
+}
+
+/// Builds a program with a profile and returns its path.
+pub(crate) fn build_as(profile: &str, selection: &[&str], name: &str) -> Result<PathBuf> {
     let mut command = process::cargo();
-    command.args(["build", "--profile", "dist", "--message-format", "json-render-diagnostics"]).args(selection);
+    command.args(["build", "--profile", profile, "--message-format", "json-render-diagnostics"]).args(selection);
     let output = command.stderr(Stdio::inherit()).output().context("starting `cargo build`")?;
     if !output.status.success() {
-        bail!("building {name} with the profile `dist` failed; cargo's message is above");
+        bail!("building {name} with the profile `{profile}` failed; cargo's message is above");
     }
     executable(&String::from_utf8_lossy(&output.stdout), name)
         .with_context(|| format!("cargo built no program called {name}"))

@@ -100,7 +100,7 @@ fn multiply(store: &Path, id: &str, records: u32) -> Result<()> {
          SELECT number + i, printf('%08d-%s', i, id), started_unix_ns - i * 1000000000, changed_unix_ns, command, kind,
                 search_text || printf(' host-%d', i % 1000), study, grp, state, locked, boot, results, trials, attempts,
                 json_set(headline, '$.value', (headline ->> '$.value') * (1 + abs(random() % 101) / 10000.0 + (i % 10 = 0) / 5.0)),
-                verdict, i % 10 IN (0, 9)
+                verdict, i % 10 IN (0, 9), command_key, limit_name
          FROM run, n WHERE id = ?1",
         "INSERT INTO plan (run, body)
          SELECT number + i, json_set(body, '$.id', printf('%08d-%s', i, id)) FROM n, plan JOIN run ON number = run

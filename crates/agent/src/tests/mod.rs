@@ -4,6 +4,7 @@ mod access;
 mod confinement;
 mod demonstration;
 mod descriptors;
+mod fleet;
 mod frames;
 mod invitations;
 mod lifecycle;

@@ -37,7 +37,7 @@ struct Answers(Mutex<HashMap<String, watch::Sender<Instant>>>);
 #[derive(Debug)]
 pub enum Arrival {
     /// A request.
-    Call(Call),
+    Call(Box<Call>),
     /// A message between processes with this agent's credentials.
     Instance(InstanceNotice),
 }
@@ -90,7 +90,7 @@ impl RequestQueue {
                 Some(("cancel", id)) => self.answers.drop_answer(id),
                 None if name == "api" => {
                     if let Some(call) = self.call(message) {
-                        return Some(Arrival::Call(call));
+                        return Some(Arrival::Call(Box::new(call)));
                     }
                 }
                 None if name == "instance" => {

@@ -214,10 +214,9 @@ async fn measure(
 
 /// Tests a device of known limits with raw frames, the tester limit first.
 async fn raw_frames(asked: &RunRequest, results: &Results, cancel: &watch::Receiver<bool>) -> Result<Ended, Failure> {
-    let words = FRAME_TEST.split_whitespace().map(str::to_owned);
-    let store = results.store.store.iter().flat_map(|file| ["--store".into(), file.clone().into_os_string()]);
-    let line = help::parse_from(words.map(Into::into).chain(store)).map_err(Failure::usage)?;
-    let Command::Device(test) = line.command else { unreachable!("FRAME_TEST is a device test") };
+    let line = help::parse_from(FRAME_TEST.split_whitespace()).map_err(Failure::usage)?;
+    let Command::Device(mut test) = line.command else { unreachable!("FRAME_TEST is a device test") };
+    test.results_mut().store = results.store.clone();
     // The queue is short, so that short trials do not take it for throughput.
     let device = format!("reference,max-frames={},queue=32", KNOWN.get()).parse().map_err(Failure::usage)?;
     let bench = Bench::named("tester").map_err(Failure::measure)?.with_tester(2).with_device(device).with_link(LINK);

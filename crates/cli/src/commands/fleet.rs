@@ -1,6 +1,12 @@
 //! `linerate fleet`: a mesh of agents on NATS.
 
+mod control;
+mod matrix;
+mod measure;
 mod members;
+mod mesh_file;
+mod plan;
+mod serve;
 mod setup;
 
 use crate::exit::Failure;
@@ -32,15 +38,28 @@ enum Action {
     Enrol(setup::Enrol),
     List(members::List),
     Revoke(members::Revoke),
+    Plan(plan::Plan),
+    Serve(serve::Serve),
+    Status(control::Status),
+    Matrix(matrix::Matrix),
+    Run(control::Run),
+    Pause(control::Pause),
+    Resume(control::Resume),
 }
 
 pub(crate) async fn run(arguments: Arguments, cancel: watch::Receiver<bool>) -> Result<(), Failure> {
-    let _ = cancel;
     match arguments.action {
         Action::Create(create) => setup::create(create).await,
         Action::Invite(invite) => setup::invite(invite).await,
         Action::Enrol(enrol) => setup::enrol(enrol).await,
         Action::List(list) => members::list(list).await,
         Action::Revoke(revoke) => members::revoke(revoke).await,
+        Action::Plan(plan) => plan::plan(plan).await,
+        Action::Serve(serve) => Box::pin(serve::serve(serve, cancel)).await,
+        Action::Status(status) => control::status(status).await,
+        Action::Matrix(matrix) => matrix::matrix(matrix),
+        Action::Run(run) => control::run(run).await,
+        Action::Pause(pause) => control::pause(pause).await,
+        Action::Resume(resume) => control::resume(resume).await,
     }
 }

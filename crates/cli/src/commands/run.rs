@@ -208,7 +208,7 @@ async fn measure(
         return Err(Failure::measure("interrupted"));
     }
     let results = Results {
-        store: StorePath { store: Some(store.path().to_owned()) },
+        store: StorePath { store: Some(store.location().clone()) },
         of_study: Some(Origin { command: run.command.clone(), study: Some(run.is.clone()), group: None }),
         measures: study.metrics(run).map(|(column, metric, line)| (column.to_owned(), metric, line)).collect(),
         ..Results::default()

@@ -1,5 +1,6 @@
 //! `linerate serve`: lets other machines measure to and from this one.
 
+mod fleet;
 mod invitations;
 mod iperf3;
 mod service;
@@ -11,8 +12,9 @@ use crate::options::StorePath;
 use crate::output::{language, print, say};
 use etcetera::{BaseStrategy as _, base_strategy};
 use linerate_agent::{
-    Agent, AgentOptions, AllowedFolders, AllowedInterfaces, AllowedServer, AllowedServers, AllowedUser, Budget,
-    Confinement, EngineOptions, Identity, Invitations, IpNet, Limits, PAIRING_TIME, Timeouts, Token,
+    Agent, AgentOptions, AllowedFolders, AllowedHours, AllowedInterfaces, AllowedServer, AllowedServers, AllowedUser,
+    Budget, Confinement, EngineOptions, Identity, Invitations, IpNet, Limits, PAIRING_TIME, SessionLog, Timeouts,
+    Token,
 };
 use linerate_control::PROTOCOL;
 use linerate_control::pairing::PairingCode;
@@ -27,7 +29,7 @@ use linerate_oncrpc::RpcService;
 use linerate_report::{Language, said};
 use linerate_store::Store;
 use linerate_sys::system;
-use linerate_units::{BitRate, ByteCount, Nanos};
+use linerate_units::{BitRate, ByteCount, DayHours, Nanos};
 use std::collections::BTreeMap;
 use std::io::{ErrorKind, IsTerminal as _, stdout};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, ToSocketAddrs as _, UdpSocket};
@@ -47,6 +49,7 @@ Examples:
   linerate serve --pair                 a code for `linerate hosts add --pair`
   linerate serve --iperf3               serves `iperf3 -c` too, on port 5201
   linerate serve invite --for 1h        a URL that allows less, for an hour
+  linerate serve --fleet                serves the fleet that this host was enrolled in, too
 
 The agent URL contains its key. Anyone with it can send traffic from and to this
 machine within the limits: treat it as a password.",
@@ -115,6 +118,12 @@ pub(crate) struct Arguments {
     /// Maximum length of a trial, warm-up included, and of preparing it.
     #[arg(long, value_name = "TIME", default_value = "10min")]
     max_time: Nanos,
+
+    /// Hours of the day at which trials may run, in local time, as in 20:00-06:00 [default: all]
+    ///
+    /// A trial that would begin or end outside of them is refused.
+    #[arg(long, value_name = "HH:MM-HH:MM", hide_short_help = true)]
+    hours: Option<DayHours>,
 
     /// Most trials at a time
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = at_least_one::<usize>, hide_short_help = true)]
@@ -206,6 +215,17 @@ pub(crate) struct Arguments {
     #[arg(long)]
     announce: bool,
 
+    /// Serve a fleet too [DIR: linerate/fleet in the user's data directory]
+    ///
+    /// The agent dials out to the NATS server of the fleet that `linerate fleet enrol` joined, with the credentials in this
+    /// directory. Members of the fleet need no agent URL; the limits of this agent bind them too.
+    #[arg(long, value_name = "DIR", num_args = 0..=1)]
+    fleet: Option<Option<PathBuf>>,
+
+    /// Append a line of JSON to this file at the begin and the end of each trial's session
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
+    session_log: Option<PathBuf>,
+
     /// Serve iperf3 clients too [port: 5201]
     ///
     /// Serves clients of iperf3 on this TCP and UDP port, several at once. Prints a line for each test and keeps a record of it.
@@ -294,6 +314,8 @@ pub(crate) async fn run(mut arguments: Arguments, mut cancel: watch::Receiver<bo
     let memory = arguments.max_memory.unwrap_or_else(|| Budget::default().memory);
     let budget = Budget { memory, ..Budget::default() };
     let Secrets { identity, token, invitations } = arguments.secrets()?;
+    let membership = arguments.fleet.clone().map(fleet::credentials).transpose()?;
+    let session_log = arguments.session_log.as_deref().map(open_log).transpose()?;
     let store = arguments.iperf3.and_then(|_| arguments.records());
     let confinement = arguments.confinement(store.as_ref(), listener.local_addr().map_err(Failure::measure)?.port());
     // The service starts threads, which only an agent that was started before binds.
@@ -315,6 +337,7 @@ pub(crate) async fn run(mut arguments: Arguments, mut cancel: watch::Receiver<bo
         limits: Limits {
             max_rate: arguments.max_rate,
             max_time: arguments.max_time,
+            hours: arguments.hours.map(AllowedHours::local),
             max_trials: arguments.max_trials,
             max_flows: arguments.max_flows,
             budget: budget.clone(),
@@ -335,9 +358,10 @@ pub(crate) async fn run(mut arguments: Arguments, mut cancel: watch::Receiver<bo
         link_duplexes: arguments.link_duplex.into_iter().collect::<BTreeMap<_, _>>(),
         data_addresses: arguments.data_address,
         report: Report::new(|line| say(&format!("linerate: {line}"))),
+        session_log,
         confinement: Some(confinement),
     };
-    let agent = Agent::start(options).await.map_err(Failure::measure)?;
+    let mut agent = Agent::start(options).await.map_err(Failure::measure)?;
     drop(datagram_port);
     let service =
         rpc.map(|(address, registered)| rpc_service(address, registered, agent.stranger_replies())).transpose()?;
@@ -398,6 +422,9 @@ pub(crate) async fn run(mut arguments: Arguments, mut cancel: watch::Receiver<bo
             "linerate: any host that has this URL may use the agent; --allow-peer NETWORK narrows it"
         ));
     }
+    if let Some(credentials) = membership {
+        fleet::join(&mut agent, credentials, &mut cancel).await?;
+    }
     // An error here means the sender is gone, and with it the program.
     let _ = cancel.wait_for(|asked| *asked).await;
     drop((service, iperf3, stamp, announced));
@@ -417,8 +444,8 @@ impl Arguments {
         // Sockets for datagrams are bound there as sessions need them.
         let own_port = self.shares_port().then_some(own_port);
         Confinement {
-            reads: self.kept().ok().flatten().into_iter().collect(),
-            writes: store.and_then(|store| folder_of(store.path())).into_iter().collect(),
+            reads: self.kept().ok().flatten().into_iter().chain(self.fleet_reads()).collect(),
+            writes: store.and_then(|store| folder_of(store.file()?)).into_iter().collect(),
             // A portmapper and many NFS servers believe who calls from such a port.
             low_ports: self.portmap
                 || !self.allow_server.is_empty()
@@ -428,6 +455,12 @@ impl Arguments {
                     .any(|port| (1..PRIVILEGED).contains(&port)),
             net_admin: self.keep_net_admin,
         }
+    }
+
+    /// Files that the connection to a fleet is made with.
+    fn fleet_reads(&self) -> impl Iterator<Item = PathBuf> + use<> {
+        let paths = if self.fleet.is_some() { &fleet::READS[..] } else { &[] };
+        paths.iter().map(PathBuf::from).filter(|path| path.exists())
     }
 
     /// Whether sessions listen at the agent's own port.
@@ -539,6 +572,13 @@ fn rpc_service(address: SocketAddr, registered: bool, replies: &Arc<StrangerRepl
         address = address.to_string()
     ));
     Ok(service)
+}
+
+/// Opens the owner's log of sessions, before the agent gives up its rights on files.
+fn open_log(path: &Path) -> Result<SessionLog, Failure> {
+    SessionLog::open(path).map_err(|error| {
+        Failure::usage(format!("{}: {error}; name a file that can be written with --session-log", path.display()))
+    })
 }
 
 /// The host of an agent URL, as it was typed.

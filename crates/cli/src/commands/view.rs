@@ -41,7 +41,7 @@ pub(crate) async fn run(arguments: &Arguments, mut cancel: watch::Receiver<bool>
     let store = arguments.store.open()?;
     let listener = TcpListener::bind(arguments.listen).map_err(|error| cannot_listen(arguments.listen, &error))?;
     let exposed = !listener.local_addr().map_err(Failure::measure)?.ip().is_loopback();
-    let shown = store.path().display().to_string();
+    let shown = store.name();
     let view = View::start(listener, store, Key::generate(), language()).await.map_err(Failure::measure)?;
     print(view.address());
     say(&format!("linerate: showing {shown}; Ctrl-C ends it"));

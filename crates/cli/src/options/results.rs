@@ -4,10 +4,11 @@ use crate::exit::Failure;
 use crate::ordered_run::OrderedRun;
 use crate::output::say;
 use clap::Args;
+use clap::builder::{OsStringValueParser, TypedValueParser as _};
 use linerate_method::{Expectation, Metric};
 use linerate_model::Sampling;
 use linerate_runner::Origin;
-use linerate_store::Store;
+use linerate_store::{BadStoreUrl, Store, StoreLocation};
 use linerate_units::Nanos;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -104,8 +105,9 @@ impl Results {
         if self.no_store || self.ordered.is_some() {
             return Ok(None);
         }
-        match Store::open(self.store.file().as_deref()) {
-            Err(error) if error.is_of_place() && self.store.file().is_none() && self.resume.is_none() => {
+        let location = self.store.location().map_err(Failure::usage)?;
+        match Store::open(&location) {
+            Err(error) if error.is_of_place() && location == StoreLocation::Default && self.resume.is_none() => {
                 say(&format!("linerate: the record of this run is not kept: {error}"));
                 Ok(None)
             }
@@ -136,11 +138,11 @@ fn sampling_period(text: &str) -> Result<Nanos, String> {
 /// Where results are kept.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct StorePath {
-    /// Keep results in this file [default: the file that LINERATE_STORE names, else linerate/results.db in the user's data
-    /// directory]
+    /// Keep results in this file, or in a PostgreSQL database: postgres://USER@HOST/DATABASE, with the password in PGPASSWORD or
+    /// ~/.pgpass [default: the file or URL in LINERATE_STORE, else linerate/results.db in the user's data directory]
     // Not `env`: clap counts an option that has its value from there as given, and shows it as required in a usage line.
-    #[arg(long, value_name = "FILE", hide_short_help = true)]
-    pub(crate) store: Option<PathBuf>,
+    #[arg(long, value_name = "FILE|URL", hide_short_help = true, value_parser = OsStringValueParser::new().try_map(StoreLocation::parse))]
+    pub(crate) store: Option<StoreLocation>,
 }
 
 impl StorePath {
@@ -149,15 +151,21 @@ impl StorePath {
     /// # Errors
     /// It cannot be opened.
     pub(crate) fn open(&self) -> Result<Store, Failure> {
-        Store::open(self.file().as_deref()).map_err(Failure::measure)
+        Store::open(&self.location().map_err(Failure::usage)?).map_err(Failure::measure)
     }
 
-    /// Returns the file that the option or the environment names, `None` for the user's own store.
-    pub(crate) fn file(&self) -> Option<PathBuf> {
-        if self.store.is_some() {
-            return self.store.clone();
+    /// Returns the store that the option or the environment names, or the user's own.
+    ///
+    /// # Errors
+    /// The URL in the environment is not valid.
+    pub(crate) fn location(&self) -> Result<StoreLocation, BadStoreUrl> {
+        if let Some(location) = &self.store {
+            return Ok(location.clone());
         }
-        std::env::var_os("LINERATE_STORE").filter(|file| !file.is_empty()).map(PathBuf::from)
+        match std::env::var_os("LINERATE_STORE").filter(|text| !text.is_empty()) {
+            Some(text) => StoreLocation::parse(text),
+            None => Ok(StoreLocation::Default),
+        }
     }
 }
 

@@ -16,6 +16,8 @@ mod device_snmp;
 mod discovery;
 mod faults;
 mod firewall;
+mod fleet;
+mod fleet_agents;
 mod frames;
 mod hosts;
 mod iperf3;

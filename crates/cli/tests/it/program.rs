@@ -1,6 +1,6 @@
 //! The program as a user runs it: its own store and runtime directory, its exit code, what it prints where.
 
-use linerate_store::{Query, Store};
+use linerate_store::{Query, Store, StoreLocation};
 use linerate_testsuite::wait_until;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -92,7 +92,7 @@ impl TestFolder {
 
     /// The store, looked at within this process: to start a program for each look would keep a core busy.
     pub(crate) fn store(&self) -> Store {
-        Store::open(Some(&self.path("results.db"))).expect("a store")
+        Store::open(&StoreLocation::file(self.path("results.db"))).expect("a store")
     }
 
     /// How many trials of the latest run count, as far as the store says.

@@ -21,7 +21,7 @@ mod warm_up;
 use crate::{DeviceWatch, Ended, Event, Keep, Origin, Resumed, Run};
 use fake::{Entry, FakeAgents, Step, Told};
 use linerate_model::{Plan, Record, Sampling, TrialResult};
-use linerate_store::{LiveRun, Store};
+use linerate_store::{LiveRun, Store, StoreLocation};
 use std::collections::BTreeSet;
 use std::time::Duration;
 use tempfile::TempDir;
@@ -72,7 +72,7 @@ async fn execute(
 /// A store of its own, in memory where the system has a place for that: its durability is not at stake here.
 fn new_store() -> (TempDir, Store) {
     let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).expect("a folder");
-    let store = Store::open(Some(&folder.path().join("results.db"))).expect("a store");
+    let store = Store::open(&StoreLocation::file(folder.path().join("results.db"))).expect("a store");
     (folder, store)
 }
 

@@ -17,7 +17,7 @@ fn fill(store: &Store, change: &str) {
 }
 
 fn alter(store: &Store, sql: &str) {
-    let other = rusqlite::Connection::open(store.path()).expect("the store's file");
+    let other = rusqlite::Connection::open(store.file().expect("a file")).expect("the store's file");
     other.execute_batch(sql).expect("the change is made");
 }
 

@@ -84,7 +84,7 @@ pub struct Mesh {
     pub slip: Nanos,
     /// Expected throughput, by which bytes are estimated.
     pub expected_rate: Option<BitRate>,
-    /// Index of the mesh that measures a pair whose level changed in this one.
+    /// Index of the mesh that measures a pair after its level changed in this one.
     pub suspect: Option<usize>,
 }
 

@@ -22,7 +22,7 @@ pub(super) struct HostEntry {
     pub(super) enrolled: bool,
     /// Whether its agent is connected.
     pub(super) present: bool,
-    /// Indexes of the declared links at whose site it is, ascending.
+    /// Indexes of the declared links that have it at their site, ascending.
     pub(super) links: Vec<usize>,
 }
 
@@ -40,6 +40,10 @@ impl Hosts {
 
     pub(super) fn find(&self, name: &HostName) -> Option<u32> {
         self.numbers.get(name).copied()
+    }
+
+    pub(super) fn count(&self) -> usize {
+        self.entries.len()
     }
 
     pub(super) fn entry(&self, number: u32) -> &HostEntry {
@@ -167,7 +171,7 @@ pub(super) fn hash(seed: u64, bytes: &[u8]) -> u64 {
     mix(state)
 }
 
-/// Returns a number whose bits all depend on those of `state`.
+/// Returns a number of which each bit depends on all bits of `state`.
 pub(super) fn mix(state: u64) -> u64 {
     let state = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let state = (state ^ (state >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

@@ -20,6 +20,9 @@ const SHIFT_PER_MILLE: u64 = 618;
 /// Time after which an order that has begun is overdue, in estimates, and the seconds added to it.
 const OVERDUE: (u64, u64) = (3, 60);
 
+/// Pairs that precede others because their slot was missed before, at most.
+const MAX_MISSED_BEFORE: usize = 1_000_000;
+
 /// Decides which trials of a fleet begin.
 ///
 /// Rounds of a mesh are due at even intervals. A round is computed when it is due, so that the cost grows with the pairs that are due.
@@ -28,23 +31,26 @@ const OVERDUE: (u64, u64) = (3, 60);
 #[derive(Debug)]
 pub struct Planner {
     file: FleetFile,
-    seed: u64,
     hosts: Hosts,
     meshes: Vec<MeshState>,
     resources: Resources,
+    /// Resource of each host, by the host's number.
+    host_resources: Vec<u32>,
+    /// Resources of each declared link: out, in.
+    link_resources: Vec<[u32; 2]>,
     spending: Spending,
     /// Unix time of the newest run of a pair, as long as it decides on a slot.
     last_runs: HashMap<PairOfMesh, u64>,
     /// Size of `last_runs` at which old entries are removed.
     last_runs_limit: usize,
     restored_bytes: Vec<(usize, u32, u32, u64, u64)>,
-    /// Slots whose random slip has not passed, by due time.
+    /// Slots before the end of their random slip, by due time.
     future: BTreeMap<(u64, u64), Slot>,
     /// Due slots, by how they precede: missed before (0) or not (1), due time, sequence.
     waiting: BTreeMap<(u8, u64, u64), Slot>,
     /// Pairs that are waiting, in the future, or outstanding.
     queued: HashSet<PairOfMesh>,
-    /// Pairs whose newest slot was missed.
+    /// Pairs that missed their newest slot.
     missed_before: HashSet<PairOfMesh>,
     sequence: u64,
     running: HashMap<u64, Running>,
@@ -60,7 +66,7 @@ pub struct Planner {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct PairOfMesh {
-    mesh: u16,
+    mesh: u32,
     from: u32,
     to: u32,
 }
@@ -122,12 +128,20 @@ impl Planner {
                 newest_run: None,
             });
         }
+        let mut resources = Resources::default();
+        let mut link_resources = Vec::new();
+        for link in &file.links {
+            let ways = [Way::Out, Way::In];
+            link_resources
+                .push(ways.map(|direction| resources.number(&Resource::Link { name: link.name.clone(), direction })));
+        }
         Self {
             file,
-            seed,
             hosts: Hosts::default(),
             meshes,
-            resources: Resources::default(),
+            resources,
+            host_resources: Vec::new(),
+            link_resources,
             spending: Spending::default(),
             last_runs: HashMap::new(),
             last_runs_limit: 1024,
@@ -153,6 +167,7 @@ impl Planner {
         if !self.hosts.set(hosts, &self.file) {
             return;
         }
+        self.number_host_resources();
         for (state, mesh) in self.meshes.iter_mut().zip(&self.file.meshes) {
             state.rounds = self.hosts.rounds(&self.file, mesh, state.seed);
             state.rounds_a_period = rounds_a_period(&state.rounds, &mesh.pattern, mesh.sample);
@@ -175,7 +190,7 @@ impl Planner {
         for run in history {
             let Some(mesh) = self.mesh_index(&run.mesh) else { continue };
             let (from, to) = (self.hosts.number(&run.from), self.hosts.number(&run.to));
-            let newest = self.last_runs.entry(PairOfMesh { mesh: mesh as u16, from, to }).or_default();
+            let newest = self.last_runs.entry(PairOfMesh { mesh: mesh as u32, from, to }).or_default();
             *newest = run.at.max(*newest);
             let state = &mut self.meshes[mesh];
             state.newest_run = state.newest_run.max(Some(run.at));
@@ -195,7 +210,7 @@ impl Planner {
         let mut links = Vec::new();
         if let Some(mesh) = self.mesh_index(&order.mesh) {
             let (from, to) = (self.hosts.number(&order.from), self.hosts.number(&order.to));
-            let number = PairOfMesh { mesh: mesh as u16, from, to };
+            let number = PairOfMesh { mesh: mesh as u32, from, to };
             pair = Some(number);
             links = self.links_of(number);
             self.queued.insert(number);
@@ -254,7 +269,7 @@ impl Planner {
         }
         if let Some(pair) = running.pair {
             self.queued.remove(&pair);
-            let mesh = usize::from(pair.mesh);
+            let mesh = pair.mesh as usize;
             if let (Some(budget), true) = (self.file.meshes[mesh].budget, running.day == self.spending.day()) {
                 // Nothing is known of the bytes of a lost trial.
                 let actual = if outcome == Outcome::Lost { running.order.bytes.max(bytes) } else { bytes };
@@ -269,13 +284,13 @@ impl Planner {
 
     /// Queues the trials by which a suspicion about a pair is checked: those of the mesh that `suspect` of `mesh` names.
     ///
-    /// Returns whether a trial was queued. It is not if `mesh` names no such mesh, or if the pair's trial is queued already.
+    /// Returns whether a trial was queued. It is not if `mesh` names no such mesh, or if the pair's trial is due already.
     pub fn suspect(&mut self, mesh: &str, from: &HostName, to: &HostName, now: Moment) -> bool {
         let Some(target) = self.mesh_index(mesh).and_then(|index| self.file.meshes[index].suspect) else {
             return false;
         };
         let (Some(from), Some(to)) = (self.hosts.find(from), self.hosts.find(to)) else { return false };
-        self.queue(PairOfMesh { mesh: target as u16, from, to }, now)
+        self.queue(PairOfMesh { mesh: target as u32, from, to }, now)
     }
 
     /// Queues all pairs of a mesh now, in addition to its schedule. Its budget and hours hold.
@@ -283,26 +298,34 @@ impl Planner {
         let Some(index) = self.mesh_index(mesh) else { return };
         for round in 0..self.meshes[index].rounds.count() {
             for (from, to) in self.meshes[index].rounds.pairs(round) {
-                self.queue(PairOfMesh { mesh: index as u16, from, to }, now);
+                self.queue(PairOfMesh { mesh: index as u32, from, to }, now);
                 if self.file.meshes[index].both_ways {
-                    self.queue(PairOfMesh { mesh: index as u16, from: to, to: from }, now);
+                    self.queue(PairOfMesh { mesh: index as u32, from: to, to: from }, now);
                 }
             }
         }
     }
 
-    /// Queues a trial outside the schedule. Returns `false` if one is queued already.
+    /// Queues a trial outside the schedule, or brings a later slot of the pair forward. Returns `false` if one is queued
+    /// already.
     fn queue(&mut self, pair: PairOfMesh, now: Moment) -> bool {
-        if pair.from == pair.to || !self.queued.insert(pair) {
+        let mesh = pair.mesh as usize;
+        let due = self.meshes[mesh].clock.opens(now);
+        if pair.from == pair.to || (!self.queued.insert(pair) && !self.withdraw(pair, due)) {
             return false;
         }
-        let mesh = usize::from(pair.mesh);
-        let due = self.meshes[mesh].clock.opens(now);
         let not_after = self.not_after(mesh, due, now.utc_offset_s);
         self.sequence += 1;
         let slot = Slot { pair, due, not_after, suspicion: true, blocked: MissReason::Busy };
         self.future.insert((due, self.sequence), slot);
         true
+    }
+
+    /// Removes the slot of a pair that is due later than `due`. Returns whether there was one.
+    fn withdraw(&mut self, pair: PairOfMesh, due: u64) -> bool {
+        let mut later = self.future.range((due + 1, 0)..).filter(|(_, slot)| slot.pair == pair);
+        let Some(key) = later.next().map(|(key, _)| *key) else { return false };
+        self.future.remove(&key).is_some()
     }
 
     /// Returns the Unix time at which [`Planner::due`] may return orders or find missed slots without another event.
@@ -384,14 +407,9 @@ impl Planner {
     /// Returns the pairs of a mesh, and the periods in which all have had their turn.
     pub(super) fn size(&self, mesh: usize) -> (u64, u64) {
         let state = &self.meshes[mesh];
-        (
-            state.rounds.pairs_in_all(),
-            state
-                .rounds
-                .count()
-                .checked_div(state.rounds_a_period)
-                .map_or(0, |_| state.rounds.count().div_ceil(state.rounds_a_period)),
-        )
+        let rounds = state.rounds.count();
+        let periods = if rounds == 0 { 0 } else { rounds.div_ceil(state.rounds_a_period) };
+        (state.rounds.pairs_in_all(), periods)
     }
 
     fn mesh_index(&self, name: &str) -> Option<usize> {
@@ -403,7 +421,7 @@ impl Planner {
         for (mesh, from, to, at, bytes) in std::mem::take(&mut self.restored_bytes) {
             let is_today = Moment { unix_s: at, ..now }.day() == now.day();
             if let (Some(budget), true) = (self.file.meshes[mesh].budget, is_today) {
-                let links = self.links_of(PairOfMesh { mesh: mesh as u16, from, to });
+                let links = self.links_of(PairOfMesh { mesh: mesh as u32, from, to });
                 self.spending.add(mesh, budget, &links, bytes);
             }
         }
@@ -434,17 +452,17 @@ impl Planner {
         let count = state.rounds.count();
         while self.meshes[mesh].due_ms(round) <= at {
             let state = &mut self.meshes[mesh];
-            if round % count == 0 && std::mem::take(&mut state.lacks_budget) {
+            if round.is_multiple_of(count) && std::mem::take(&mut state.lacks_budget) {
                 state.shift = (state.shift + (count * SHIFT_PER_MILLE / 1000).max(1)) % count;
             }
             let mut due = state.clock.unix_s(state.due_ms(round), now.utc_offset_s);
             if is_first {
-                due = due.max(now.unix_s);
+                due = due.max(state.clock.opens(now));
             }
             for (from, to) in state.rounds.pairs((round + state.shift) % count) {
-                self.add_slot(PairOfMesh { mesh: mesh as u16, from, to }, due, now, reported);
+                self.add_slot(PairOfMesh { mesh: mesh as u32, from, to }, due, now, reported);
                 if self.file.meshes[mesh].both_ways {
-                    self.add_slot(PairOfMesh { mesh: mesh as u16, from: to, to: from }, due, now, reported);
+                    self.add_slot(PairOfMesh { mesh: mesh as u32, from: to, to: from }, due, now, reported);
                 }
             }
             round += 1;
@@ -459,13 +477,13 @@ impl Planner {
     /// Removes runs that are too old to decide on a slot.
     fn forget_old_runs(&mut self, now: Moment) {
         let kept: Vec<u64> = self.file.meshes.iter().map(|mesh| seconds(mesh.every) + seconds(mesh.slip)).collect();
-        self.last_runs.retain(|pair, at| *at + kept[usize::from(pair.mesh)] >= now.unix_s);
+        self.last_runs.retain(|pair, at| *at + kept[pair.mesh as usize] >= now.unix_s);
         self.last_runs_limit = (self.last_runs.len() * 2).max(1024);
     }
 
     /// Adds the slot of a pair, after a random slip. Slots that had passed before `reported` were reported by an earlier planner.
     fn add_slot(&mut self, pair: PairOfMesh, round_due: u64, now: Moment, reported: u64) {
-        let mesh = usize::from(pair.mesh);
+        let mesh = pair.mesh as usize;
         let state = &self.meshes[mesh];
         let (every, slip) = (seconds(self.file.meshes[mesh].every), seconds(self.file.meshes[mesh].slip));
         let interval = state.clock.period_ms() / state.rounds_a_period / 1000;
@@ -522,6 +540,8 @@ impl Planner {
         let mut orders = Vec::new();
         let mut wake = None;
         let mut resources = Vec::new();
+        // Hosts that are not enrolled have numbers too.
+        self.number_host_resources();
         for (key, mut slot) in std::mem::take(&mut self.waiting) {
             if now.unix_s > slot.not_after {
                 self.queued.remove(&slot.pair);
@@ -562,7 +582,7 @@ impl Planner {
                 return Some(MissReason::HostAbsent(host.name.clone()));
             }
         }
-        let mesh = usize::from(pair.mesh);
+        let mesh = pair.mesh as usize;
         let (state, entry) = (&self.meshes[mesh], &self.file.meshes[mesh]);
         if !state.clock.is_open(now) {
             return Some(MissReason::Hours);
@@ -580,7 +600,7 @@ impl Planner {
 
     fn begin(&mut self, slot: &Slot, resources: &[u32], now: Moment) -> Order {
         let pair = slot.pair;
-        let mesh = usize::from(pair.mesh);
+        let mesh = pair.mesh as usize;
         let links = self.links_of(pair);
         let estimate = self.meshes[mesh].estimate;
         if let Some(budget) = self.file.meshes[mesh].budget {
@@ -629,11 +649,13 @@ impl Planner {
     }
 
     fn miss(&mut self, pair: PairOfMesh, due: u64, reason: MissReason) {
-        let mesh = usize::from(pair.mesh);
+        let mesh = pair.mesh as usize;
         if reason == MissReason::Budget {
             self.meshes[mesh].lacks_budget = true;
         }
-        self.missed_before.insert(pair);
+        if matches!(reason, MissReason::Busy | MissReason::Budget) && self.missed_before.len() < MAX_MISSED_BEFORE {
+            self.missed_before.insert(pair);
+        }
         self.missed.push(Missed {
             mesh: self.file.meshes[mesh].name.clone(),
             from: self.hosts.entry(pair.from).name.clone(),
@@ -651,19 +673,24 @@ impl Planner {
         leaving.chain(arriving).map(|link| *link as u32).collect()
     }
 
-    /// Fills in the hosts and directions of links that a trial of a pair uses.
-    fn resources_of(&mut self, pair: PairOfMesh, numbers: &mut Vec<u32>) {
-        numbers.clear();
-        let (from, to) = (self.hosts.entry(pair.from), self.hosts.entry(pair.to));
-        for host in [from, to] {
-            numbers.push(self.resources.number(&Resource::Host(host.name.clone())));
+    /// Gives each host the number of its resource.
+    fn number_host_resources(&mut self) {
+        for number in self.host_resources.len()..self.hosts.count() {
+            let name = self.hosts.entry(number as u32).name.clone();
+            self.host_resources.push(self.resources.number(&Resource::Host(name)));
         }
-        let flow = self.file.meshes[usize::from(pair.mesh)].flow();
+    }
+
+    /// Fills in the hosts and directions of links that a trial of a pair uses.
+    fn resources_of(&self, pair: PairOfMesh, numbers: &mut Vec<u32>) {
+        numbers.clear();
+        numbers.extend([self.host_resources[pair.from as usize], self.host_resources[pair.to as usize]]);
+        let (from, to) = (self.hosts.entry(pair.from), self.hosts.entry(pair.to));
+        let flow = self.file.meshes[pair.mesh as usize].flow();
         for (host, other, forward) in [(from, to, Way::Out), (to, from, Way::In)] {
             for link in host.links.iter().filter(|link| !other.links.contains(link)) {
-                for direction in ways(forward, flow) {
-                    let name = self.file.links[*link].name.clone();
-                    numbers.push(self.resources.number(&Resource::Link { name, direction: *direction }));
+                for way in ways(forward, flow) {
+                    numbers.push(self.link_resources[*link][usize::from(*way == Way::In)]);
                 }
             }
         }

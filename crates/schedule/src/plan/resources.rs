@@ -1,7 +1,7 @@
 //! Hosts and links, and which orders use them.
 
 use super::order::Resource;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// Resources by number, and the trials that hold them.
 #[derive(Debug, Default)]
@@ -16,7 +16,7 @@ struct Entry {
     /// Exclusive trials that hold it. More than one only by [`Resources::take`] for another scheduler's orders.
     exclusive: u32,
     /// Keys of the light trials that use it.
-    light: Vec<u64>,
+    light: HashSet<u64>,
     /// Scan in which a waiting trial reserved it.
     reserved: u64,
 }
@@ -29,7 +29,7 @@ impl Resources {
         }
         let number = self.entries.len() as u32;
         self.numbers.insert(resource.clone(), number);
-        self.entries.push(Entry { resource: resource.clone(), exclusive: 0, light: Vec::new(), reserved: 0 });
+        self.entries.push(Entry { resource: resource.clone(), exclusive: 0, light: HashSet::new(), reserved: 0 });
         number
     }
 
@@ -76,14 +76,14 @@ impl Resources {
     /// Adds a light trial to its resources.
     pub(super) fn enter(&mut self, numbers: &[u32], key: u64) {
         for number in numbers {
-            self.entries[*number as usize].light.push(key);
+            self.entries[*number as usize].light.insert(key);
         }
     }
 
     /// Removes a light trial from its resources.
     pub(super) fn leave(&mut self, numbers: &[u32], key: u64) {
         for number in numbers {
-            self.entries[*number as usize].light.retain(|other| *other != key);
+            self.entries[*number as usize].light.remove(&key);
         }
     }
 }

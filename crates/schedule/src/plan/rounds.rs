@@ -31,17 +31,19 @@ impl Rounds {
 
     /// Puts each pair into the first round in which both of its hosts are free.
     pub(super) fn listed(pairs: &[(u32, u32)]) -> Self {
-        let mut rounds: Vec<(Vec<(u32, u32)>, BTreeSet<u32>)> = Vec::new();
+        let mut rounds: Vec<Vec<(u32, u32)>> = Vec::new();
+        let mut hosts: Vec<BTreeSet<u32>> = Vec::new();
         for (from, to) in pairs {
-            let free = rounds.iter().position(|(_, hosts)| !hosts.contains(from) && !hosts.contains(to));
+            let free = hosts.iter().position(|hosts| !hosts.contains(from) && !hosts.contains(to));
             let index = free.unwrap_or(rounds.len());
             if index == rounds.len() {
-                rounds.push((Vec::new(), BTreeSet::new()));
+                rounds.push(Vec::new());
+                hosts.push(BTreeSet::new());
             }
-            rounds[index].0.push((*from, *to));
-            rounds[index].1.extend([*from, *to]);
+            rounds[index].push((*from, *to));
+            hosts[index].extend([*from, *to]);
         }
-        Self::Listed(rounds.into_iter().map(|(pairs, _)| pairs).collect())
+        Self::Listed(rounds)
     }
 
     /// Returns the number of rounds that have all pairs.
@@ -73,13 +75,14 @@ impl Rounds {
         match self {
             Self::Circle(hosts) => circle(hosts, round),
             Self::Bipartite { from, to, shared } => {
-                let mut pairs = Vec::with_capacity(from.len().min(to.len()));
-                for index in 0..from.len().min(to.len()) {
-                    let (one, other) = if from.len() <= to.len() {
-                        (from[index], to[(index + round) % to.len()])
-                    } else {
-                        (from[(index + round) % from.len()], to[index])
-                    };
+                let fewer = from.len().min(to.len());
+                let more = from.len().max(to.len());
+                let mut pairs = Vec::with_capacity(fewer);
+                for index in 0..fewer {
+                    // Even distances, so that a few rounds reach all hosts of the longer list.
+                    let place = (index * more / fewer + round) % more;
+                    let (one, other) =
+                        if from.len() <= to.len() { (from[index], to[place]) } else { (from[place], to[index]) };
                     // Of two hosts in both lists, only one order is a pair.
                     let is_twice = one > other && shared.contains(&one) && shared.contains(&other);
                     if one != other && !is_twice {

@@ -40,6 +40,11 @@ impl FeedWriter {
         Self { events: thread.is_some().then_some(events), thread }
     }
 
+    /// Returns a feed that reaches nobody.
+    pub(crate) fn silent() -> Self {
+        Self { events: None, thread: None }
+    }
+
     /// Appends an event. Results, verdicts and outcomes are left out: the store has them by then.
     pub fn tell(&mut self, event: StreamEvent) {
         use StreamEvent::{End, Host, Interval, Start, Trial};

@@ -1,6 +1,7 @@
 //! Runs whose figure has changed from that of the run before are found, in whatever order runs end and go.
 
-use crate::sample::{folder, open, record, summary, trial};
+use crate::place::{Place, on_both_backends};
+use crate::sample::{record, summary, trial};
 use linerate_model::{Calibration, Firmness, Headline, Plan, Record, RunSummary};
 use linerate_store::{Ending, Query, RunRow, State, Store};
 
@@ -37,10 +38,8 @@ fn changed_by_rows(store: &Store) -> Vec<String> {
     names
 }
 
-#[test]
-fn runs_whose_figure_changed_are_found() {
-    let folder = folder();
-    let store = open(&folder.path().join("s.db"));
+fn runs_whose_figure_changed_are_found(place: &Place<'_>) {
+    let store = place.open();
     let not_firm = |value| {
         let summary = summary(value);
         let firmness = Firmness::NotFirm { offered: None };
@@ -67,10 +66,8 @@ fn runs_whose_figure_changed_are_found() {
 }
 
 /// A command may measure its tester limit first, which then has the same words.
-#[test]
-fn a_tester_limit_is_no_run_before() {
-    let folder = folder();
-    let store = open(&folder.path().join("s.db"));
+fn a_tester_limit_is_no_run_before(place: &Place<'_>) {
+    let store = place.open();
     for (id, start, figure, is_limit) in [
         ("01-limit", 10, 500.0, true),
         ("02-run", 20, 100.0, false),
@@ -90,10 +87,8 @@ fn a_tester_limit_is_no_run_before() {
 }
 
 /// What a run is held against may end after it, and may go.
-#[test]
-fn a_run_that_ends_late_or_goes_changes_what_the_next_is_held_against() {
-    let folder = folder();
-    let store = open(&folder.path().join("s.db"));
+fn a_run_that_ends_late_or_goes_changes_what_the_next_is_held_against(place: &Place<'_>) {
+    let store = place.open();
     let (first, second) = (run("first", 10, COMMAND), run("second", 20, COMMAND));
     let mut late = store.begin(&second).expect("begin");
     late.trial(&trial(0), &summary(100.0)).expect("trial");
@@ -117,3 +112,9 @@ fn a_run_that_ends_late_or_goes_changes_what_the_next_is_held_against() {
     live.end(&record, Ending::Finished).expect("end");
     assert_eq!(changed(&store), ["fifth"], "it was resumed and ended");
 }
+
+on_both_backends!(
+    runs_whose_figure_changed_are_found,
+    a_tester_limit_is_no_run_before,
+    a_run_that_ends_late_or_goes_changes_what_the_next_is_held_against,
+);

@@ -3,7 +3,7 @@
 use crate::feed::{begins, start};
 use crate::sample::{folder, open, record, summary, trial};
 use linerate_model::{Caveat, CaveatKind, Message, RecordId, TrialResult};
-use linerate_store::{Query, State, Store, StoreError};
+use linerate_store::{Query, State, Store, StoreError, StoreLocation};
 use linerate_testsuite::{lab_test, wait_until};
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::sched::{CloneFlags, unshare};
@@ -106,7 +106,7 @@ fn a_disk_without_any_room_is_named() {
     with_private_mounts(|| {
         let folder = folder();
         let _disk = Disk::mount(&folder, "size=16k");
-        let error = Store::open(Some(&folder.path().join("results.db"))).err().expect("no room");
+        let error = Store::open(&StoreLocation::file(folder.path().join("results.db"))).err().expect("no room");
         assert!(matches!(error, StoreError::Full { .. }), "{error:?}");
     });
 }
@@ -120,9 +120,9 @@ fn a_read_only_disk_is_named() {
         drop(open(&path).begin(&record("one", 1)).expect("begin"));
         let read_only = MsFlags::MS_REMOUNT | MsFlags::MS_RDONLY;
         mount(None::<&str>, folder.path(), None::<&str>, read_only, None::<&str>).expect("read-only");
-        let error = Store::open(Some(&path)).err().expect("read-only");
+        let error = Store::open(&StoreLocation::file(&path)).err().expect("read-only");
         assert!(matches!(error, StoreError::NotWritable { .. }), "{error:?}");
-        let error = Store::open(Some(&folder.path().join("other/results.db"))).err().expect("read-only");
+        let error = Store::open(&StoreLocation::file(folder.path().join("other/results.db"))).err().expect("read-only");
         assert!(error.to_string().contains("--store"), "{error}");
     });
 }

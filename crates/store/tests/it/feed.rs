@@ -4,7 +4,7 @@ use crate::sample::{folder, open, record, summary, trial};
 use linerate_model::{
     EndState, HostLoad, HostName, IntervalReport, RecordId, STREAM_SCHEMA, StreamEvent, TaskKind, Transport, TrialState,
 };
-use linerate_store::{Ending, Feed, Store};
+use linerate_store::{Ending, Feed, Store, StoreLocation};
 use linerate_sys::byte_lock::ByteLock;
 use linerate_testsuite::files::{mode, set_mode, symlink};
 use linerate_testsuite::wait_until;
@@ -266,7 +266,7 @@ fn feeds_follow_no_links() {
     fs::write(&foreign, "{}").expect("written");
     // A link in the place of the folder of feeds: nothing is made or removed behind it.
     symlink(elsewhere.path(), own.path().join("results.db-live.d"));
-    let store = Store::open(Some(&path)).expect("opens");
+    let store = Store::open(&StoreLocation::file(&path)).expect("opens");
     let mut feed = store.feed(&RecordId("a".into()));
     feed.tell(start("a"));
     drop(feed);

@@ -1,5 +1,6 @@
 //! Runs are found by what they are about.
 
+use crate::place::{Place, on_both_backends};
 use crate::sample::{folder, open, record};
 use linerate_model::{Record, StudyRun};
 use linerate_store::{Ending, Query, RunRow, State, Store};
@@ -15,10 +16,8 @@ fn names(store: &Store, query: &Query) -> Vec<String> {
     found
 }
 
-#[test]
-fn records_are_found_by_words_kind_time_and_end() {
-    let folder = folder();
-    let store = open(&folder.path().join("s.db"));
+fn records_are_found_by_words_kind_time_and_end(place: &Place<'_>) {
+    let store = place.open();
     for (id, start, command, complete) in [
         ("20261120T01-aaaa", 10, "linerate stream alpha beta --zerocopy", true),
         ("20261120T02-bbbb", 20, "linerate transact Alpha gamma", true),
@@ -60,10 +59,8 @@ fn records_are_found_by_words_kind_time_and_end() {
     assert!(store.list(&Query::default(), usize::MAX, usize::MAX).expect("find").is_empty());
 }
 
-#[test]
-fn a_study_has_its_finished_runs_alone() {
-    let folder = folder();
-    let store = open(&folder.path().join("s.db"));
+fn a_study_has_its_finished_runs_alone(place: &Place<'_>) {
+    let store = place.open();
     let of = |study: &str| {
         Some(StudyRun { study: study.into(), levels: BTreeMap::new(), repeat: 1, test: None, set: Vec::new() })
     };
@@ -89,10 +86,8 @@ fn a_study_has_its_finished_runs_alone() {
 }
 
 /// The newest finished runs with the same arguments, with what measured them; the program's own path does not matter.
-#[test]
-fn the_runs_of_a_command_come_in_their_order_with_what_measured_them() {
-    let folder = folder();
-    let store = open(&folder.path().join("s.db"));
+fn the_runs_of_a_command_come_in_their_order_with_what_measured_them(place: &Place<'_>) {
+    let store = place.open();
     let keep = |id: &str, start, command: &str, ending| {
         let command = command.split_whitespace().map(str::to_owned).collect();
         let record = Record { version: format!("0.{start}.0"), command, ..record(id, start) };
@@ -104,11 +99,8 @@ fn the_runs_of_a_command_come_in_their_order_with_what_measured_them() {
     keep("stopped", 17, "linerate stream a b", Ending::Interrupted);
     keep("c", 30, "linerate stream a b", Ending::Finished);
     keep("later", 40, "linerate stream a b", Ending::Finished);
-    let connection = rusqlite::Connection::open(store.path()).expect("open");
     let change = |id: &str, body: &str| {
-        connection
-            .execute("UPDATE plan SET body = ?1 WHERE run = (SELECT number FROM run WHERE id = ?2)", [body, id])
-            .expect("written");
+        place.sql(&format!("UPDATE plan SET body = '{body}' WHERE run = (SELECT number FROM run WHERE id = '{id}')"));
     };
     let hosts = r#"[{"name":"alpha","system":"Linux 6.1"},{"name":"beta"},{"system":"x"},7]"#;
     change("b", &format!(r#"{{"version":"9","hosts":{hosts}}}"#));
@@ -121,16 +113,15 @@ fn the_runs_of_a_command_come_in_their_order_with_what_measured_them() {
 }
 
 /// A later version of linerate may write figures, limits and formats that this one does not know into a store of the same format.
-#[test]
-fn what_a_later_version_wrote_is_listed_and_refused_in_words() {
-    let folder = folder();
-    let store = open(&folder.path().join("s.db"));
+fn what_a_later_version_wrote_is_listed_and_refused_in_words(place: &Place<'_>) {
+    let store = place.open();
     let record = record("run", 1);
     store.begin(&record).expect("begin").end(&record, Ending::Finished).expect("end");
-    let connection = rusqlite::Connection::open(store.path()).expect("open");
-    let later = r#"UPDATE run SET headline = '{"result":"x","quantity":"colour"}', verdict = '{"limit":"moon","confidence":"high"}';
-                   UPDATE plan SET body = json_set(body, '$.schema', 'linerate.record/99')"#;
-    connection.execute_batch(later).expect("written");
+    let body = place.selected("SELECT body FROM plan").replace(linerate_model::SCHEMA, "linerate.record/99");
+    place.sql(&format!(
+        r#"UPDATE run SET headline = '{{"result":"x","quantity":"colour"}}', verdict = '{{"limit":"moon","confidence":"high"}}';
+           UPDATE plan SET body = '{body}'"#
+    ));
     let row = store.row("run").expect("it is listed");
     assert_eq!((row.headline, row.verdict), (None, None));
     let error = store.load("run").expect_err("of a later format").to_string();
@@ -144,14 +135,16 @@ fn a_hundred_thousand_records_are_listed() {
     let folder = folder();
     let store = open(&folder.path().join("results.db"));
     drop(store.begin(&record("first", 0)).expect("begin"));
-    let connection = rusqlite::Connection::open(store.path()).expect("open");
+    let connection = rusqlite::Connection::open(store.file().expect("a file")).expect("open");
     connection
         .execute_batch(
             "BEGIN;
              WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 100000)
-             INSERT INTO run SELECT NULL, printf('%08x', (i * 40503) % 4294967296), i, i, '[\"linerate\",\"lab\"]',
-                    CASE i % 10 WHEN 0 THEN 'device' ELSE 'stream' END, printf('host-%d udp', i % 1000), NULL, NULL,
-                    'finished', 1, '', 3, 9, 9, NULL, NULL, i % 10 = 0 FROM n;
+             INSERT INTO run (id, started_unix_ns, changed_unix_ns, command, kind, search_text, state, locked, boot, results, trials,
+                              attempts, changed, command_key)
+             SELECT printf('%08x', (i * 40503) % 4294967296), i, i, command, CASE i % 10 WHEN 0 THEN 'device' ELSE 'stream' END,
+                    printf('host-%d udp', i % 1000), 'finished', 1, '', 3, 9, 9, i % 10 = 0, command_key
+             FROM n, run WHERE id = 'first';
              INSERT OR IGNORE INTO plan SELECT number, printf('%.2000c', 'x') FROM run;
              COMMIT",
         )
@@ -204,17 +197,13 @@ fn a_hundred_thousand_records_are_listed() {
 }
 
 /// Plans that are damaged, too long, or of another version have no hosts, and do not prevent the list.
-#[test]
-fn hosts_of_listed_runs_are_read_from_their_plans() {
-    let folder = folder();
-    let store = open(&folder.path().join("s.db"));
+fn hosts_of_listed_runs_are_read_from_their_plans(place: &Place<'_>) {
+    let store = place.open();
     for id in ["both", "none", "damaged", "other", "long"] {
         drop(store.begin(&record(id, 1)).expect("begin"));
     }
-    let connection = rusqlite::Connection::open(store.path()).expect("open");
     let write = |id: &str, body: &str| {
-        let sql = "UPDATE plan SET body = ? WHERE run = (SELECT number FROM run WHERE id = ?)";
-        assert_eq!(connection.execute(sql, [body, id]).expect("written"), 1);
+        place.sql(&format!("UPDATE plan SET body = '{body}' WHERE run = (SELECT number FROM run WHERE id = '{id}')"));
     };
     write("both", r#"{"hosts":[{"name":"zeta"},{"name":"alpha"}]}"#);
     write("none", r#"{"hosts":[]}"#);
@@ -228,3 +217,11 @@ fn hosts_of_listed_runs_are_read_from_their_plans() {
     assert_eq!(hosts, [("both".to_owned(), names(&["zeta", "alpha"])), ("other".to_owned(), names(&["kept"]))]);
     assert!(store.hosts(&[]).expect("no runs").is_empty());
 }
+
+on_both_backends!(
+    records_are_found_by_words_kind_time_and_end,
+    a_study_has_its_finished_runs_alone,
+    the_runs_of_a_command_come_in_their_order_with_what_measured_them,
+    what_a_later_version_wrote_is_listed_and_refused_in_words,
+    hosts_of_listed_runs_are_read_from_their_plans,
+);

@@ -1,11 +1,12 @@
 //! Runs are told apart: measured, ended, killed; and those that did not finish are resumed.
 
-use crate::sample::{folder, folder_in_memory, open, record, summary, trial};
+use crate::place::{Place, on_both_backends};
+use crate::sample::{folder, open, record, summary, trial};
 use linerate_model::{Caveat, CaveatKind, Message, Record, RecordId};
 use linerate_store::{Ending, Query, State, Store, StoreError};
+use linerate_testsuite::wait_until;
 use std::hash::{BuildHasher as _, RandomState};
 use std::io::{BufRead as _, BufReader, Lines};
-use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::thread;
 use std::time::Duration;
@@ -21,10 +22,10 @@ struct Writer {
 
 impl Writer {
     /// Starts this test binary again, told by [`CHILD`] to write so many trials, and then to wait until it is killed.
-    fn start(path: &Path, trials: u64) -> Self {
+    fn start(place: &Place<'_>, trials: u64) -> Self {
         let mut child = Command::new(std::env::current_exe().expect("this program"))
             .args(["--exact", "live_run::the_other_program", "--nocapture"])
-            .env(CHILD, path)
+            .env(CHILD, place.text())
             .env(TRIALS, trials.to_string())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -51,7 +52,8 @@ impl Writer {
 #[test]
 fn the_other_program() {
     let Some(path) = std::env::var_os(CHILD) else { return };
-    let store = open(Path::new(&path));
+    let location = path.to_str().expect("text").parse().expect("a location");
+    let store = Store::open(&location).expect("opens");
     let mut live = store.begin(&record("theirs", 1)).expect("begin");
     let trials = std::env::var(TRIALS).expect("it is set").parse().expect("a number");
     for number in 0..trials {
@@ -65,19 +67,22 @@ fn state(store: &Store, name: &str) -> State {
     store.row(name).expect("a row").state
 }
 
-#[test]
-fn a_run_killed_at_any_moment_keeps_every_trial_and_is_known_as_killed_at_once() {
-    for _ in 0..15 {
-        let folder = folder();
-        let path = folder.path().join("results.db");
-        let mut writer = Writer::start(&path, u64::MAX);
+/// Waits until a run counts as killed. A server notices the end of a connection a little later than a kernel that of a lock.
+fn await_killed(store: &Store, name: &str) {
+    wait_until("the run counts as killed", || (state(store, name) == State::Killed).then_some(()));
+}
+
+fn a_run_killed_at_any_moment_keeps_every_trial(place: &Place<'_>) {
+    for _ in 0..8 {
+        let mut writer = Writer::start(place, u64::MAX);
         let random = RandomState::new().hash_one(0);
         let before = (0..=random % 5).map(|_| writer.stored().expect("it writes")).last().expect("one at least");
         // Not to wait for something: so the end falls anywhere between two trials, or within one.
         thread::sleep(Duration::from_micros(random / 5 % 5000));
         let last = writer.kill().unwrap_or(before);
 
-        let store = open(&path);
+        let store = place.open();
+        await_killed(&store, "theirs");
         let row = store.row("theirs").expect("a row");
         let loaded = store.load("theirs").expect("load");
         let begun: Vec<u64> = loaded.trials.iter().map(|trial| trial.started_unix_ns).collect();
@@ -92,17 +97,27 @@ fn a_run_killed_at_any_moment_keeps_every_trial_and_is_known_as_killed_at_once()
         live.end(&resumed, Ending::Finished).expect("end");
         assert_eq!(store.load("theirs").expect("load").trials.len(), begun.len() + 1);
         assert_eq!(state(&store, "theirs"), State::Finished);
+        store.delete("theirs").expect("deleted");
     }
 }
 
+/// The kernel drops the lock of a file with the program.
 #[test]
-fn a_run_of_another_program_can_neither_be_resumed_nor_deleted_until_it_is_killed() {
-    let folder = folder();
-    let path = folder.path().join("results.db");
-    // It stores no more, for one that never pauses hardly lets others write.
-    let mut writer = Writer::start(&path, 1);
+fn killed_run_in_a_file_is_known_at_once() {
+    let place = Place::file();
+    let mut writer = Writer::start(&place, 1);
     assert_eq!(writer.stored(), Some(0));
-    let store = open(&path);
+    let store = place.open();
+    assert_eq!(state(&store, "theirs"), State::Running);
+    writer.kill();
+    assert_eq!(state(&store, "theirs"), State::Killed);
+}
+
+fn a_run_of_another_program_can_neither_be_resumed_nor_deleted_until_it_is_killed(place: &Place<'_>) {
+    // It stores no more, for one that never pauses hardly lets others write.
+    let mut writer = Writer::start(place, 1);
+    assert_eq!(writer.stored(), Some(0));
+    let store = place.open();
     assert_eq!(state(&store, "theirs"), State::Running);
     for refused in [store.resume("theirs").map(drop), store.delete("theirs").map(drop)] {
         let error = refused.expect_err("it is being measured");
@@ -115,7 +130,7 @@ fn a_run_of_another_program_can_neither_be_resumed_nor_deleted_until_it_is_kille
     let running = Query { states: vec![State::Running], ..Query::default() };
     assert_eq!(store.count(&running).expect("count"), 2);
     writer.kill();
-    assert_eq!(state(&store, "theirs"), State::Killed, "without the store being opened again");
+    await_killed(&store, "theirs");
     assert_eq!(store.count(&running).expect("count"), 1);
     assert_eq!(state(&store, "ours"), State::Running);
     live.end(&record("ours", 2), Ending::Failed).expect("end");
@@ -123,10 +138,8 @@ fn a_run_of_another_program_can_neither_be_resumed_nor_deleted_until_it_is_kille
     store.delete("theirs").expect("nobody measures it");
 }
 
-#[test]
-fn a_run_ends_as_it_says_or_counts_as_killed() {
-    let folder = folder();
-    let store = open(&folder.path().join("results.db"));
+fn a_run_ends_as_it_says_or_counts_as_killed(place: &Place<'_>) {
+    let store = place.open();
     for (id, ending, expected) in [
         ("a", Some(Ending::Finished), State::Finished),
         ("b", Some(Ending::Interrupted), State::Interrupted),
@@ -144,10 +157,8 @@ fn a_run_ends_as_it_says_or_counts_as_killed() {
     }
 }
 
-#[test]
-fn a_run_that_did_not_finish_is_resumed_as_it_began_with_its_trials() {
-    let folder = folder();
-    let store = open(&folder.path().join("results.db"));
+fn a_run_that_did_not_finish_is_resumed_as_it_began_with_its_trials(place: &Place<'_>) {
+    let store = place.open();
     let begun = record("one", 1);
     let mut live = store.begin(&begun).expect("begin");
     live.trial(&trial(0), &summary(1.0)).expect("trial");
@@ -172,17 +183,14 @@ fn a_run_that_did_not_finish_is_resumed_as_it_began_with_its_trials() {
     assert!(matches!(store.resume("none").map(drop), Err(StoreError::Unknown { .. })));
 }
 
-#[test]
-fn a_run_taken_over_or_deleted_behind_its_back_takes_no_more_trials() {
-    let folder = folder();
-    let store = open(&folder.path().join("results.db"));
+fn a_run_taken_over_or_deleted_behind_its_back_takes_no_more_trials(place: &Place<'_>) {
+    let store = place.open();
     let mut live = store.begin(&record("one", 1)).expect("begin");
-    let other = rusqlite::Connection::open(store.path()).expect("open");
     // As a second program would, where the file system has no locks.
-    other.execute("UPDATE run SET attempts = attempts + 1", []).expect("update");
+    place.sql("UPDATE run SET attempts = attempts + 1");
     let error = live.trial(&trial(0), &summary(1.0)).expect_err("not as it was left");
     assert!(matches!(error, StoreError::TakenOver { .. }), "{error:?}");
-    other.execute("DELETE FROM run", []).expect("delete");
+    place.sql("DELETE FROM run");
     let error = live.trial(&trial(0), &summary(1.0)).expect_err("gone");
     assert!(matches!(error, StoreError::Unknown { .. }), "{error:?}");
     assert!(matches!(live.end(&record("one", 1), Ending::Finished), Err(StoreError::Unknown { .. })));
@@ -198,13 +206,10 @@ fn a_lock_that_cannot_be_taken_is_named() {
     assert_eq!(store.count(&Query::default()).expect("count"), 0, "nothing is left of it");
 }
 
-#[test]
-fn programs_write_at_once() {
-    let folder = folder_in_memory();
-    let path = folder.path().join("results.db");
+fn programs_write_at_once(place: &Place<'_>) {
     // Each opens the store itself, all at the moment that it is made.
     let write = |writer: usize| {
-        let store = open(&path);
+        let store = place.open();
         let record = record(&format!("writer-{writer}"), writer as u64);
         let mut live = store.begin(&record).expect("begin");
         for number in 0..20 {
@@ -217,7 +222,7 @@ fn programs_write_at_once() {
             scope.spawn(move || write(writer));
         }
     });
-    let store = open(&path);
+    let store = place.open();
     let rows = store.list(&Query::default(), 0, 100).expect("list");
     assert_eq!(rows.len(), 8);
     assert!(rows.iter().all(|row| row.trials == 20 && row.state == State::Finished), "{rows:?}");
@@ -226,3 +231,12 @@ fn programs_write_at_once() {
     assert_eq!(started, (0..20).collect::<Vec<_>>());
     assert_eq!(store.latest().expect("latest"), Some(RecordId("writer-7".into())));
 }
+
+on_both_backends!(
+    a_run_killed_at_any_moment_keeps_every_trial,
+    a_run_of_another_program_can_neither_be_resumed_nor_deleted_until_it_is_killed,
+    a_run_ends_as_it_says_or_counts_as_killed,
+    a_run_that_did_not_finish_is_resumed_as_it_began_with_its_trials,
+    a_run_taken_over_or_deleted_behind_its_back_takes_no_more_trials,
+    programs_write_at_once,
+);

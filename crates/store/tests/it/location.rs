@@ -1,6 +1,6 @@
 //! The store's files: permissions and locks.
 
-use linerate_store::Store;
+use linerate_store::{Store, StoreLocation};
 use linerate_testsuite::files::{is_locked, mode, set_mode};
 
 #[test]
@@ -8,7 +8,7 @@ fn a_store_outside_the_data_directory_is_for_its_owner_alone() {
     let folder = tempfile::tempdir().expect("a folder");
     set_mode(folder.path(), 0o755);
     let path = folder.path().join("results.db");
-    let store = Store::open(Some(&path)).expect("a store");
+    let store = Store::open(&StoreLocation::file(&path)).expect("a store");
     for entry in std::fs::read_dir(folder.path()).expect("listed") {
         let file = entry.expect("listed").path();
         assert_eq!(mode(&file) & 0o077, 0, "{}", file.display());
@@ -23,9 +23,9 @@ fn a_store_outside_the_data_directory_is_for_its_owner_alone() {
 fn a_store_that_is_opened_twice_keeps_the_locks_of_both() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("results.db");
-    let first = Store::open(Some(&path)).expect("a store");
+    let first = Store::open(&StoreLocation::file(&path)).expect("a store");
     assert!(is_locked(&path), "it is open");
-    let second = Store::open(Some(&path)).expect("the same store");
+    let second = Store::open(&StoreLocation::file(&path)).expect("the same store");
     assert!(is_locked(&path), "it was opened again");
     drop((first, second));
     assert!(!is_locked(&path), "it is closed");

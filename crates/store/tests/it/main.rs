@@ -8,5 +8,9 @@ mod listing;
 mod live_run;
 #[cfg(target_os = "linux")]
 mod location;
+mod pairs;
+mod place;
+#[cfg(target_os = "linux")]
+mod postgres;
 mod sample;
 mod store;

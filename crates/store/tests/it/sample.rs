@@ -5,7 +5,7 @@ use linerate_model::{
     Confidence, Firmness, Headline, HeadlineVerdict, IpVersion, Limit, MeasureUnit, Net, Path as HostPath, Plan,
     Quantity, Record, RecordId, Repeats, RunSummary, Standing, StreamTask, Task, Timing, Transport, Trial, TrialResult,
 };
-use linerate_store::Store;
+use linerate_store::{Store, StoreLocation};
 use linerate_units::{ByteCount, Nanos};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,13 +15,8 @@ pub(crate) fn folder() -> TempDir {
     tempfile::tempdir().expect("a temporary folder")
 }
 
-/// A folder in memory: SQLite waits for a disk at the end of every change, and a writer for all before it.
-pub(crate) fn folder_in_memory() -> TempDir {
-    tempfile::tempdir_in("/dev/shm").unwrap_or_else(|_| folder())
-}
-
 pub(crate) fn open(path: &Path) -> Store {
-    Store::open(Some(path)).expect("opens")
+    Store::open(&StoreLocation::file(path)).expect("opens")
 }
 
 fn cell() -> Trial {

@@ -53,11 +53,21 @@ impl Route {
 
     /// Brings an interface up.
     pub fn set_up(&mut self, link: u32) -> Result<(), Error> {
-        let up = (libc::IFF_UP as u32).to_ne_bytes();
+        self.set_flag_up(link, true)
+    }
+
+    /// Takes an interface down: the other end of a pair loses its carrier.
+    pub fn set_down(&mut self, link: u32) -> Result<(), Error> {
+        self.set_flag_up(link, false)
+    }
+
+    fn set_flag_up(&mut self, link: u32, is_up: bool) -> Result<(), Error> {
+        let up = libc::IFF_UP as u32;
         let mut body = interface(link);
-        body[8..12].copy_from_slice(&up);
-        body[12..16].copy_from_slice(&up);
-        self.ask("RTM_NEWLINK(up)", format!("interface {link}"), RTM_NEWLINK, NLM_F_ACK, &body, |_| Some(()))
+        body[8..12].copy_from_slice(&if is_up { up } else { 0 }.to_ne_bytes());
+        body[12..16].copy_from_slice(&up.to_ne_bytes());
+        let call = if is_up { "RTM_NEWLINK(up)" } else { "RTM_NEWLINK(down)" };
+        self.ask(call, format!("interface {link}"), RTM_NEWLINK, NLM_F_ACK, &body, |_| Some(()))
     }
 
     /// Makes an interface a port of `bridge`.

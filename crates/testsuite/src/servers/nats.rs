@@ -36,6 +36,14 @@ impl NatsServer {
         format!("nats://127.0.0.1:{}", self.port)
     }
 
+    /// Returns the number of its process.
+    ///
+    /// # Panics
+    /// It was ended.
+    pub fn pid(&self) -> u32 {
+        self.process.as_ref().expect("the server runs").id()
+    }
+
     /// Ends the server at once, as a power failure does, but keeps its port, configuration and state.
     pub fn end(&mut self) {
         if let Some(mut process) = self.process.take() {

@@ -35,7 +35,7 @@ fn a_record_of_a_later_version_is_listed_and_refused_in_words() {
     for (id, start) in [("known", 1), ("later", 2)] {
         place.keep(&stream_record(id, start, &[941_000_000, 941_000_000]));
     }
-    let connection = rusqlite::Connection::open(place.store.path()).expect("open");
+    let connection = rusqlite::Connection::open(place.store.file().expect("a file")).expect("open");
     let later = r#"UPDATE run SET headline = '{"result":"x","quantity":"colour"}', verdict = '{"limit":"moon"}' WHERE id = 'later';
                    UPDATE plan SET body = json_set(body, '$.schema', 'linerate.record/99')
                    WHERE run = (SELECT number FROM run WHERE id = 'later')"#;

@@ -7,7 +7,7 @@ use linerate_model::{
     TaskKind, Timing, Transport, Trial, TrialResult, TrialState,
 };
 use linerate_report::Language;
-use linerate_store::{Ending, FeedWriter, Store};
+use linerate_store::{Ending, FeedWriter, Store, StoreLocation};
 use linerate_testsuite::wait_until;
 use linerate_units::{BitRate, ByteCount, Nanos};
 use linerate_view::{Key, View};
@@ -31,7 +31,7 @@ impl TestView {
     pub(crate) fn speaking(language: Language) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("results.db");
-        let open = || Store::open(Some(&path)).expect("opens");
+        let open = || Store::open(&StoreLocation::file(&path)).expect("opens");
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("threads");
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");

@@ -101,7 +101,7 @@ fn a_missing_figure_is_not_shown_as_zero() {
     for (id, start) in [("later", 2), ("negative", 3)] {
         place.keep(&of_link(stream_record(id, start, &[941_000_000]), 1_000_000_000));
     }
-    let connection = rusqlite::Connection::open(place.store.path()).expect("open");
+    let connection = rusqlite::Connection::open(place.store.file().expect("a file")).expect("open");
     let changed = r#"UPDATE run SET headline = '{"result":"x","quantity":"colour"}', verdict = '{"limit":"moon"}' WHERE id = 'later';
                      UPDATE run SET headline = json_set(headline, '$.value', -5.0) WHERE id = 'negative'"#;
     connection.execute_batch(changed).expect("written");

@@ -71,13 +71,14 @@ fn only_the_newest_runs_of_many_are_drawn() {
     let place = TestView::new();
     let run = stream_record("run", START, &[941_000_000]);
     place.keep(&run);
-    let connection = rusqlite::Connection::open(place.store.path()).expect("open");
+    let connection = rusqlite::Connection::open(place.store.file().expect("a file")).expect("open");
     connection
         .execute_batch(
             "CREATE TEMP TABLE one AS SELECT * FROM run;
              WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 300)
              INSERT INTO run SELECT number + i, id || i, started_unix_ns + i, changed_unix_ns, command, kind, search_text, study,
-                    grp, state, locked, boot, results, trials, attempts, headline, verdict, changed FROM one, n;
+                    grp, state, locked, boot, results, trials, attempts, headline, verdict, changed, command_key, limit_name
+             FROM one, n;
              INSERT OR IGNORE INTO plan SELECT number, '{}' FROM run",
         )
         .expect("filled");

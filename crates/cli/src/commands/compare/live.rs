@@ -165,7 +165,7 @@ impl Live {
         let mut command = measuring(&self.commands[side], WHERE)?;
         let origin = Origin { command: typed(&self.commands[side]), study: None, group: Some(self.group_of(side)) };
         let results = Results {
-            store: StorePath { store: Some(self.store.path().to_owned()) },
+            store: StorePath { store: Some(self.store.location().clone()) },
             of_study: Some(origin),
             ..Results::default()
         };

@@ -3,7 +3,7 @@
 use crate::exit::Failure;
 use crate::fleet_folder::FleetFolder;
 use crate::output::{print, say};
-use linerate_fleet::{Pause as PauseState, ScheduleStatus, pause_state, request_run, set_pause, status_of};
+use linerate_fleet::{Pause as PauseState, ScheduleStatus, request_run, set_pause};
 use linerate_units::{Nanos, grouped};
 
 /// Show what the fleet does: agents present, trials in progress, missed slots, alerts
@@ -47,8 +47,8 @@ pub(crate) struct Run {
 
 pub(super) async fn status(status: Status) -> Result<(), Failure> {
     let bus = status.folder.connect().await?;
-    let schedule = status_of(&bus).await.map_err(Failure::measure)?;
-    let paused = pause_state(&bus).await.map_err(Failure::measure)?;
+    let schedule = linerate_fleet::status(&bus).await.map_err(Failure::measure)?;
+    let paused = linerate_fleet::pause(&bus).await.map_err(Failure::measure)?;
     if status.json {
         let value = serde_json::json!({ "schedule": schedule, "pause": paused });
         print(&serde_json::to_string_pretty(&value).map_err(Failure::measure)?);
@@ -113,9 +113,15 @@ pub(super) async fn run(run: Run) -> Result<(), Failure> {
     let bus = run.folder.connect().await?;
     let is_plain = run.mesh.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_');
     if !is_plain || run.mesh.is_empty() {
-        return Err(Failure::usage(format!("`{}` is no name of a mesh; `linerate fleet plan FILE` lists them", run.mesh)));
+        return Err(Failure::usage(format!(
+            "`{}` is no name of a mesh; `linerate fleet plan FILE` lists them",
+            run.mesh
+        )));
     }
     request_run(&bus, &run.mesh).await.map_err(Failure::measure)?;
-    say(&format!("linerate: all pairs of {} run as soon as their hosts are free; `linerate fleet status` shows them", run.mesh));
+    say(&format!(
+        "linerate: all pairs of {} run as soon as their hosts are free; `linerate fleet status` shows them",
+        run.mesh
+    ));
     Ok(())
 }

@@ -7,11 +7,12 @@ use crate::fleet_folder::FleetFolder;
 use crate::options::StorePath;
 use crate::output::say;
 use jiff::Zoned;
-use linerate_bus::{Bus, BusError};
+use linerate_bus::BusError;
 use linerate_engine::Report;
 use linerate_fleet::enrolment::admit_members;
 use linerate_fleet::metrics::{Metrics, Push, PushTarget, router};
-use linerate_fleet::{Endpoint, SchedulerOptions, Watch, control, ingest, schedule};
+use linerate_fleet::notify::PageLinks;
+use linerate_fleet::{Endpoint, SchedulerOptions, WatchPost, control, ingest, schedule};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -39,6 +40,10 @@ pub(crate) struct Serve {
     /// A bearer token is read from LINERATE_REMOTE_WRITE_TOKEN.
     #[arg(long, value_name = "URL", hide_short_help = true)]
     remote_write: Option<String>,
+
+    /// Address of `linerate view` for people, to which alerts link, for example https://linerate.example.net/
+    #[arg(long, value_name = "URL", value_parser = PageLinks::new, hide_short_help = true)]
+    pages: Option<PageLinks>,
 
     /// Seed of random choices of the schedule
     #[arg(long, default_value_t = 1, hide_short_help = true)]
@@ -83,6 +88,7 @@ pub(super) async fn serve(serve: Serve, cancel: watch::Receiver<bool>) -> Result
     let store = if parts.contains(&Part::Store) { Some(Arc::new(serve.store.open()?)) } else { None };
     let bus = serve.folder.connect().await?;
     bus.create_streams().await.map_err(Failure::measure)?;
+    let pages = serve.pages.clone();
     let report = Report::new(|line| say(&format!("linerate: {line}")));
     let metrics = Arc::new(Metrics::default());
     // Dropping it ends the push.
@@ -107,7 +113,10 @@ pub(super) async fn serve(serve: Serve, cancel: watch::Receiver<bool>) -> Result
             seed: serve.seed,
             utc_offset_s: Zoned::now().offset().seconds(),
         };
-        let watch = Watch::new(&options.file, Arc::clone(&metrics), report.clone()).map_err(Failure::usage)?;
+        let fleet = bus.subjects().fleet().to_string();
+        let pages = pages.as_ref();
+        let watch = WatchPost::new(&fleet, &options.file, pages, Arc::clone(&metrics), report.clone());
+        let watch = watch.map_err(|error| Failure::usage(format!("alerts: {error}")))?;
         schedule(bus.clone(), options, watch, report.clone(), cancel.clone()).await.map_err(Failure::measure)
     };
     let controlling = async {
