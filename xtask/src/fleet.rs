@@ -136,7 +136,7 @@ fn file() -> String {
         file +=
             &format!("\n[[link]]\nname = \"{site}-uplink\"\nlabels = {{ site = \"{site}\" }}\nrate = \"200Mbit/s\"\n");
     }
-    file += "\n[[mesh]]\nname = \"rate\"\nbetween = [\"hosts\"]\ntest = \"stream --time 0.5s --warmup 0.2s\"\nevery = \"1min\"\n";
+    file += "\n[[mesh]]\nname = \"rate\"\nbetween = [\"hosts\"]\ntest = \"stream --time 0.5s --warmup 0.2s --repeats 1\"\nevery = \"1min\"\n";
     file += "slip = \"1min\"\n\n[[alert]]\nname = \"slow\"\nmesh = \"rate\"\nbelow = \"100Mbit/s\"\n";
     file
 }

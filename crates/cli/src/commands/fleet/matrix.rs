@@ -100,7 +100,7 @@ fn lines(pairs: &PairMatrix) -> Vec<String> {
     let mut limits = vec![vec![String::new(); pairs.columns.len()]; pairs.rows.len()];
     for cell in &pairs.cells {
         figures[cell.row][cell.column] = figure(cell);
-        limits[cell.row][cell.column] = cell.limit.map_or_else(String::new, |limit| limit.to_string());
+        limits[cell.row][cell.column] = cell.limit.map_or_else(String::new, |limit| limit.name().to_owned());
     }
     let name_width = width(pairs.rows.iter().map(String::as_str)).max("from \\ to".len());
     let mut widths = Vec::new();

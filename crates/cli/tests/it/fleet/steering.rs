@@ -13,7 +13,7 @@ hosts = ["a", "b"]
 [[mesh]]
 name = "rate"
 between = ["all"]
-test = "stream --time 0.2s --warmup 0s"
+test = "stream --time 0.2s --warmup 0s --repeats 1"
 every = "1h"
 "#;
 
