@@ -80,7 +80,7 @@ fn stream_between_members_of_a_fleet_is_measured_and_logged() {
     let record = ran.json();
     let hosts: Vec<&str> =
         record["hosts"].as_array().expect("hosts").iter().filter_map(|host| host["name"].as_str()).collect();
-    assert_eq!(hosts, ["fleet:site-a", "fleet:site-b"]);
+    assert_eq!(hosts, ["site-a", "site-b"]);
     for agent in ["site-a", "site-b"] {
         let text = std::fs::read_to_string(fleet.log(agent)).expect("the log");
         let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();

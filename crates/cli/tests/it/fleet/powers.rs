@@ -106,7 +106,7 @@ fn viewer_sees_the_fleet_and_orders_nothing() {
     fleet.run_as("viewer", "fleet list").prints(0, &["present"]);
     for order in ["fleet pause", "fleet run m"] {
         let refused = fleet.run_as("viewer", order);
-        assert_eq!(refused.code, Some(1), "{order}: {}", refused.err);
+        assert_eq!(refused.code, Some(3), "{order}: {}", refused.err);
     }
     let paused = fleet.run("fleet status --json").json();
     assert!(paused["pause"].is_null(), "{paused}");
