@@ -51,7 +51,8 @@ fn fleet_file() -> String {
     for (site, _) in UPLINKS {
         file += &format!("[[link]]\nname = \"{site}-uplink\"\nlabels = {{ site = \"{site}\" }}\nrate = \"60Mbit/s\"\n");
     }
-    file += "[[mesh]]\nname = \"rate\"\nbetween = [\"hosts\"]\ntest = \"stream --time 0.5s --warmup 0.3s --repeats 1\"\n";
+    file +=
+        "[[mesh]]\nname = \"rate\"\nbetween = [\"hosts\"]\ntest = \"stream --time 0.5s --warmup 0.3s --repeats 1\"\n";
     file += "every = \"20s\"\nslip = \"20s\"\nsample = 2\n";
     file += &format!("[[alert]]\nname = \"slow\"\nmesh = \"rate\"\nbelow = \"{THRESHOLD}Mbit/s\"\n");
     file
