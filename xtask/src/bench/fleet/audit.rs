@@ -44,7 +44,7 @@ impl Audit {
         let parts = parts(&lab.session_logs(), dead);
         let mut audit = Self::default();
         audit.compare(&parts, &lab.sql("SELECT r.id, t.number FROM run r JOIN trial t ON t.run = r.number"));
-        let counted = lab.sql("SELECT coalesce(sum(count), 0) FROM pair_hour");
+        let counted = lab.sql("SELECT coalesce(sum(results), 0) FROM pair_hour");
         let results = lab.sql("SELECT count(*) FROM pair_result");
         if counted != results {
             audit.twice.push(format!("{counted} results are in the sums by hour, and {results} in the store"));

@@ -17,8 +17,34 @@ const BAD_HOST: &str = "lima-2";
 const BAD_HOST_RATE: u64 = 6;
 /// Rate below which an alert is raised.
 const THRESHOLD: u64 = 35;
-/// Time for the mesh to run.
-const MEASURED: Duration = Duration::from_secs(75);
+/// Period of the mesh.
+const EVERY: Duration = Duration::from_secs(25);
+/// Time in which every planted limit must be named: usually a minute and a half.
+const NAMED: Duration = Duration::from_secs(400);
+/// Pairs of the mesh. Fewer than half of those through a good uplink are slow, so that it cannot be blamed for them.
+const PAIRS: [(&str, &str); 21] = [
+    ("oslo-1", "lima-1"),
+    ("oslo-2", "lima-2"),
+    ("oslo-3", "lima-3"),
+    ("oslo-4", "lima-4"),
+    ("oslo-5", "lima-5"),
+    ("oslo-1", "lima-2"),
+    ("oslo-2", "lima-3"),
+    ("oslo-3", "lima-4"),
+    ("oslo-4", "lima-5"),
+    ("oslo-5", "lima-1"),
+    ("lima-1", "lima-2"),
+    ("lima-2", "lima-3"),
+    ("oslo-1", "rome-1"),
+    ("oslo-2", "rome-2"),
+    ("lima-3", "rome-3"),
+    ("lima-4", "rome-4"),
+    ("bonn-5", "rome-5"),
+    ("oslo-3", "bonn-1"),
+    ("oslo-4", "bonn-2"),
+    ("lima-5", "bonn-3"),
+    ("lima-1", "bonn-4"),
+];
 
 fn site_of(host: &str) -> &str {
     host.split('-').next().unwrap_or_default()
@@ -43,17 +69,17 @@ fn planted_rate(from: &str, to: &str) -> Option<u64> {
 }
 
 fn fleet_file() -> String {
-    let mut hosts = Vec::new();
-    for (site, _) in UPLINKS {
-        hosts.extend((1..=HOSTS_OF_SITE).map(|number| format!("\"{site}-{number}\"")));
-    }
-    let mut file = format!("[[group]]\nname = \"hosts\"\nhosts = [{}]\n", hosts.join(", "));
+    let mut file = String::new();
     for (site, _) in UPLINKS {
         file += &format!("[[link]]\nname = \"{site}-uplink\"\nlabels = {{ site = \"{site}\" }}\nrate = \"60Mbit/s\"\n");
     }
-    file +=
-        "[[mesh]]\nname = \"rate\"\nbetween = [\"hosts\"]\ntest = \"stream --time 0.5s --warmup 0.3s --repeats 1\"\n";
-    file += "every = \"20s\"\nslip = \"20s\"\nsample = 2\n";
+    let pairs: Vec<String> = PAIRS.iter().map(|(from, to)| format!("[\"{from}\", \"{to}\"]")).collect();
+    file += "[[mesh]]\nname = \"rate\"\ntest = \"stream --time 0.5s --warmup 0.3s --repeats 1\"\n";
+    file += &format!(
+        "pattern = \"pairs\"\npairs = [{}]\nevery = \"{}s\"\nslip = \"25s\"\n",
+        pairs.join(", "),
+        EVERY.as_secs()
+    );
     file += &format!("[[alert]]\nname = \"slow\"\nmesh = \"rate\"\nbelow = \"{THRESHOLD}Mbit/s\"\n");
     file
 }
@@ -76,45 +102,46 @@ fn options() -> FleetLabOptions {
     }
 }
 
+/// Returns the subjects of the alerts that are raised: the words before the colon.
+fn alerts(lab: &FleetLab) -> BTreeSet<String> {
+    let status: Value = serde_json::from_str(&lab.run_well(&["fleet", "status", "--json"])).expect("JSON");
+    let alerts = status["schedule"]["alerts"].as_array().cloned().unwrap_or_default();
+    let summaries = alerts.iter().filter_map(Value::as_str);
+    summaries.map(|summary| summary.split(':').next().unwrap_or_default().to_owned()).collect()
+}
+
 #[server_test(Root, Program("nats-server"), Program("pg_ctlcluster|postgres"))]
 fn planted_links_and_host_are_named_and_nothing_else() {
     let lab = FleetLab::up(options());
+    let slow_uplinks = UPLINKS.iter().filter(|(site, _)| is_slow(site)).map(|(site, _)| format!("link {site}-uplink"));
+    let planted: BTreeSet<String> = slow_uplinks.chain([format!("host {BAD_HOST}")]).collect();
     let begin = Instant::now();
-    while begin.elapsed() < MEASURED {
+    while !alerts(&lab).is_superset(&planted) {
+        assert!(begin.elapsed() < NAMED, "{planted:?} is to be named: {}", lab.run_well(&["fleet", "status"]));
         thread::sleep(Duration::from_secs(1));
     }
-    let status: Value = serde_json::from_str(&lab.run_well(&["fleet", "status", "--json"])).expect("JSON");
+    // Another round changes nothing.
+    thread::sleep(EVERY);
+    assert_eq!(alerts(&lab), planted);
+
     let matrix: Value = serde_json::from_str(&lab.run_well(&["fleet", "matrix", "--json"])).expect("JSON");
     let cells = matrix["cells"].as_array().expect("cells");
-    assert!(cells.len() >= 40, "only {} pairs were measured: {status}", cells.len());
-
+    assert_eq!(cells.len(), 2 * PAIRS.len(), "{matrix}");
+    let (mut slow, mut shaped) = (0, 0);
     for cell in cells {
         let (from, to) = (cell["from"].as_str().expect("a host"), cell["to"].as_str().expect("a host"));
         let value = cell["value"].as_f64().expect("a rate");
-        match planted_rate(from, to) {
-            Some(rate) if rate < THRESHOLD => {
+        match planted_rate(from, to).filter(|rate| *rate < THRESHOLD) {
+            Some(rate) => {
                 let planted = (rate * MEGABIT) as f64;
                 // Headers of Ethernet, IP and TCP take 6 % of full frames.
                 assert!(value < planted && value > 0.5 * planted, "{cell}");
-                let limit = cell["limit"].as_str().expect("a limit");
-                assert!(["shaper", "path-loss", "wire"].contains(&limit), "{cell}");
+                slow += 1;
+                shaped += usize::from(cell["limit"] == "shaper");
             }
-            _ => assert!(value > (THRESHOLD * MEGABIT) as f64, "{cell}"),
+            None => assert!(value > (THRESHOLD * MEGABIT) as f64, "{cell}"),
         }
     }
-
-    let alerts = status["schedule"]["alerts"].as_array().expect("alerts");
-    let subjects: BTreeSet<String> = alerts.iter().filter_map(|alert| alert.as_str()).map(str::to_owned).collect();
-    let planted: Vec<String> = UPLINKS
-        .iter()
-        .filter(|(site, _)| is_slow(site))
-        .map(|(site, _)| format!("{site}-uplink"))
-        .chain([BAD_HOST.to_owned()])
-        .collect();
-    for name in &planted {
-        assert!(subjects.iter().any(|subject| subject.contains(name)), "{name} is missing in {subjects:#?}");
-    }
-    for subject in &subjects {
-        assert!(planted.iter().any(|name| subject.contains(name)), "{subject}: nothing was planted there");
-    }
+    // A trial of half a second on a busy machine may leave its limit open.
+    assert!(2 * shaped > slow, "{shaped} of {slow} slow pairs name the shaper: {matrix}");
 }
