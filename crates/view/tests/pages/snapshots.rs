@@ -4,17 +4,21 @@
 //! folder of the store in messages.
 
 use crate::place::{TestView, interval, record, stream_record};
-use crate::trend;
+use crate::{fleet, trend};
 use linerate_report::Language;
 use linerate_testsuite::page_outline::outline;
 
 /// Compares with the file `tests/snapshots/FOLDER/NAME.snap`.
 fn check(folder: &str, name: &str, page: &str) {
+    check_outline(folder, name, &outline(page));
+}
+
+fn check_outline(folder: &str, name: &str, outline: &str) {
     let mut settings = insta::Settings::clone_current();
     settings.set_snapshot_path(format!("../snapshots/{folder}"));
     settings.set_prepend_module_to_snapshot(false);
     settings.set_omit_expression(true);
-    settings.bind(|| insta::assert_snapshot!(name, outline(page)));
+    settings.bind(|| insta::assert_snapshot!(name, outline));
 }
 
 /// A store with what a list may hold: a trend, another command, one that ended early, and one that has no figure.
@@ -56,6 +60,47 @@ fn pages_in_english() {
 #[test]
 fn pages_in_japanese() {
     check_in(Language::Japanese, "-ja");
+}
+
+#[test]
+fn pages_of_a_fleet() {
+    for (language, tail) in [(Language::English, ""), (Language::Japanese, "-ja")] {
+        let place = fleet::filled(language);
+        for (name, page) in [
+            ("fleet-sites-matrix", "fleet"),
+            ("fleet-hosts-matrix", "fleet?by=host&from=rome&to=oslo"),
+            ("fleet-pair", "fleet/pair?from=rome-1&to=oslo-2"),
+            ("fleet-changes", "fleet/changes"),
+            ("fleet-sites", "fleet/sites"),
+            ("fleet-no-test", "fleet?test=nosuch"),
+        ] {
+            let page = place.get(page).body;
+            check_outline(name, &format!("page{tail}"), &without_times(&outline(&page)));
+        }
+    }
+}
+
+/// Replaces the digits of days and times, which are those of the test's run.
+fn without_times(text: &str) -> String {
+    let mut masked = String::new();
+    let mut rest = text;
+    while let Some(length) = rest.char_indices().map(|(at, _)| at).find(|at| date_at(&rest[*at..])) {
+        masked.push_str(&rest[..length]);
+        let tail = &rest[length..];
+        let end = tail.find(|c: char| !(c.is_ascii_digit() || "-: ".contains(c))).unwrap_or(tail.len());
+        let date = tail[..end].trim_end();
+        masked.push_str("DATE");
+        rest = &tail[date.len()..];
+    }
+    masked + rest
+}
+
+/// Returns whether the text begins with a day, as in `2026-11-21`.
+fn date_at(text: &str) -> bool {
+    let pattern = "dddd-dd-dd";
+    let matches =
+        |(expected, actual): (char, char)| if expected == 'd' { actual.is_ascii_digit() } else { actual == expected };
+    text.chars().count() >= pattern.len() && pattern.chars().zip(text.chars()).all(matches)
 }
 
 #[test]
