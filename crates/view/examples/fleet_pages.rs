@@ -99,7 +99,7 @@ fn fill(store: &Store, path: &Path, hosts: u32, sites: u32) -> Result<(), Box<dy
         "INSERT INTO pair_latest (test, from_host, to_host, from_site, to_site, started_unix_ns, value, badness, unit, quantity,
              link_share, limit_name, confidence, record, changed, results)
          SELECT 'stream --time 5s', f.name, t.name, f.site, t.site, ?1 - (f.rowid_ * 7919 + t.rowid_ * 104729) % 36000 * 1000000000,
-             rate, -rate, 'bits_per_s', 'payload_bps', rate / 1e9, CASE WHEN rate < 5e8 THEN 'shaper' ELSE 'wire' END, 'high',
+             rate, -rate, 'bit/s', 'payload_bps', rate / 1e9, CASE WHEN rate < 5e8 THEN 'shaper' ELSE 'wire' END, 'high',
              NULL, (f.rowid_ * 31 + t.rowid_ * 17) % 200 = 0, 1
          FROM (SELECT name, site, row_number() OVER (ORDER BY name) AS rowid_ FROM fleet_host) AS f
          JOIN (SELECT name, site, row_number() OVER (ORDER BY name) AS rowid_ FROM fleet_host) AS t

@@ -316,7 +316,7 @@ impl Part {
                 " " span.age { (age(lang, self.now, cell.last_unix_ns)) @if self.is_old(cell) { " " b { (said!(lang, "view-fleet-is-old", "old")) } } }
                 @if let Some(grade) = grade.filter(|grade| *grade != Grade::Good) { " " b.grade { (grade.word(lang)) } }
                 @if self.has_changed(cell) { " " b.mark { "\u{25b2} " (said!(lang, "view-fleet-is-changed", "changed")) } }
-                @if cell.pairs > 1 { " " span.age { (said!(lang, "view-fleet-pairs", "of {count} pairs", count = grouped(u64::from(cell.pairs)))) } }
+                @if cell.pairs > 1 { " " span.age { (said!(lang, "view-fleet-pairs", "worst of {count} pairs", count = grouped(u64::from(cell.pairs)))) } }
             }
         }
     }

@@ -1,7 +1,7 @@
 //! One pair of hosts: its results over time, and what limits the newest.
 
 use super::ask::{self, now};
-use super::cell::{age, figure, headline, limit};
+use super::cell::{age, figure, headline, limit, step};
 use crate::page::{self, Page};
 use crate::page_error::PageError;
 use crate::query::{Fields, address};
@@ -90,6 +90,12 @@ impl Pair {
                 @if let Some(limit) = limit(lang, newest.limit, newest.confidence) { ", " (said!(lang, "view-fleet-limited", "limit: {limit}", limit = limit)) }
                 ", " (said!(lang, "view-fleet-measured", "measured {age} ago", age = age(lang, self.now, newest.started_unix_ns))) "."
             }
+            @if let Some((before, after)) = self.change() {
+                p {
+                    b.mark { "\u{25b2} " (said!(lang, "view-fleet-last-change", "Last change at {moment}: {step}.", moment = page::minute(after.unix_ns),
+                        step = step(newest.quantity, newest.unit, Some(before.value), after.value))) }
+                }
+            }
             p { (trend.answer) }
             div.trend { (trend.chart(lang)) }
             @if !trend.changes.is_empty() {
@@ -107,6 +113,12 @@ impl Pair {
                 p.note { (said!(lang, "view-fleet-listed", "The newest {listed} of {count} results are listed.", listed = grouped(LISTED as u64), count = grouped(self.points.len() as u64))) }
             }
         })
+    }
+
+    /// Returns the newest result that differs from the one before, after that one.
+    fn change(&self) -> Option<(&PairPoint, &PairPoint)> {
+        let steps = self.points.iter().zip(self.points.iter().skip(1));
+        steps.rev().find(|(_, after)| after.changes > 0)
     }
 
     /// Returns a point as a run of a trend. An hour whose runs are gone is one run with their range.
