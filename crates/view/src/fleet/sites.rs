@@ -109,7 +109,7 @@ fn site(lang: Language, name: &str, hosts: &[FleetHost], matrix: &Matrix, typica
         section.site {
             h2 { (site_name(lang, name)) }
             p {
-                (said!(lang, "view-fleet-hosts", if count == 1 { "1 host." } else { "{count} hosts." }, count = hosts.len())) " "
+                @if !hosts.is_empty() { (said!(lang, "view-fleet-hosts", if count == 1 { "1 host." } else { "{count} hosts." }, count = hosts.len())) " " }
                 @if matrix.rows.iter().any(|row| row == name) {
                     a href={ "../" (address("fleet", &[("test", test), ("by", "host"), ("from", site_field(name))])) } { (said!(lang, "view-fleet-from-here", "From here")) } " "
                 }

@@ -80,27 +80,45 @@ fn pages_of_a_fleet() {
     }
 }
 
-/// Replaces the digits of days and times, which are those of the test's run.
-fn without_times(text: &str) -> String {
+/// Masks days and times, which are those of the test's run, and drawings, whose ticks depend on them.
+fn without_times(outline: &str) -> String {
     let mut masked = String::new();
-    let mut rest = text;
-    while let Some(length) = rest.char_indices().map(|(at, _)| at).find(|at| date_at(&rest[*at..])) {
-        masked.push_str(&rest[..length]);
-        let tail = &rest[length..];
-        let end = tail.find(|c: char| !(c.is_ascii_digit() || "-: ".contains(c))).unwrap_or(tail.len());
-        let date = tail[..end].trim_end();
-        masked.push_str("DATE");
-        rest = &tail[date.len()..];
+    for line in outline.lines() {
+        if line.starts_with("svg") {
+            masked.push_str("svg     (drawing)");
+        } else {
+            masked.push_str(&without_dates(line));
+        }
+        masked.push('\n');
     }
-    masked + rest
+    masked
 }
 
-/// Returns whether the text begins with a day, as in `2026-11-21`.
-fn date_at(text: &str) -> bool {
-    let pattern = "dddd-dd-dd";
-    let matches =
-        |(expected, actual): (char, char)| if expected == 'd' { actual.is_ascii_digit() } else { actual == expected };
-    text.chars().count() >= pattern.len() && pattern.chars().zip(text.chars()).all(matches)
+/// Replaces days, and the times that follow them, as in `2026-11-21 09:30:05`.
+fn without_dates(line: &str) -> String {
+    let mut masked = String::new();
+    let mut rest = line;
+    while let Some(first) = rest.chars().next() {
+        let matched = ["dddd-dd-dd dd:dd:dd", "dddd-dd-dd dd:dd", "dddd-dd-ddTdd:dd", "dddd-dd-dd"];
+        match matched.into_iter().find(|pattern| begins_with(rest, pattern)) {
+            Some(pattern) => {
+                masked.push_str("DATE");
+                rest = &rest[pattern.len()..];
+            }
+            None => {
+                masked.push(first);
+                rest = &rest[first.len_utf8()..];
+            }
+        }
+    }
+    masked
+}
+
+/// Returns whether `text` begins with `pattern`, in which `d` is a digit.
+fn begins_with(text: &str, pattern: &str) -> bool {
+    let fits =
+        |(expected, actual): (u8, u8)| if expected == b'd' { actual.is_ascii_digit() } else { actual == expected };
+    text.len() >= pattern.len() && pattern.bytes().zip(text.bytes()).all(fits)
 }
 
 #[test]
