@@ -4,10 +4,7 @@
 //! runs. A run without such a lock counts as alive if it began since this machine started, or came from a fleet, and was written
 //! to recently.
 
-use crate::StoreError;
-use crate::backend::Session;
 use crate::sql::{SqlRow, UnexpectedColumn};
-use linerate_model::RecordId;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Time without a write after which a run without a lock counts as killed. Its next trial, if any, marks it as running
@@ -26,21 +23,11 @@ pub(crate) struct Sign {
     pub(crate) changed_unix_ns: u64,
 }
 
-const COLUMNS: &str = "number, locked, boot, changed_unix_ns";
-
 impl Sign {
-    /// Reads the sign of one run. Returns `None` if its state is not `running`.
-    pub(crate) fn one(session: &mut dyn Session, id: &RecordId) -> Result<Option<Self>, StoreError> {
-        let sql = format!("SELECT {COLUMNS} FROM run WHERE state = 'running' AND id = ?1");
-        session.row(&sql, &[id.0.as_str().into()], Self::read)
-    }
+    /// Columns of a sign.
+    pub(crate) const COLUMNS: &str = "number, locked, boot, changed_unix_ns";
 
-    /// Reads the signs of all runs in state `running`.
-    pub(crate) fn all(session: &mut dyn Session) -> Result<Vec<Self>, StoreError> {
-        session.rows(&format!("SELECT {COLUMNS} FROM run WHERE state = 'running'"), &[], Self::read)
-    }
-
-    fn read(row: &SqlRow) -> Result<Self, UnexpectedColumn> {
+    pub(crate) fn read(row: &SqlRow) -> Result<Self, UnexpectedColumn> {
         Ok(Self {
             number: row.integer(0)?,
             locked: row.flag(1)?,

@@ -2,7 +2,6 @@
 
 use crate::StoreError;
 use crate::alive::Sign;
-use crate::postgres::AdvisoryLock;
 use crate::sql::{SqlRow, SqlValue, UnexpectedColumn};
 use linerate_model::RecordId;
 use linerate_sys::byte_lock::ByteLock;
@@ -94,8 +93,14 @@ pub(crate) enum RunLock {
     Unavailable,
     /// A byte of a file next to a SQLite store.
     Byte(#[expect(dead_code, reason = "held until it is dropped")] ByteLock),
-    /// An advisory lock of a PostgreSQL session.
-    Advisory(AdvisoryLock),
+    /// A lock of a server, which may end with the connection.
+    Server(Box<dyn ServerLock>),
+}
+
+/// Lock that a server keeps for a connection. Dropping it gives it back.
+pub(crate) trait ServerLock: Send {
+    /// Returns whether the lock was lost to another program.
+    fn is_lost(&self) -> bool;
 }
 
 impl RunLock {
@@ -107,7 +112,7 @@ impl RunLock {
     /// Returns whether the lock was lost to another program.
     pub(crate) fn is_lost(&self) -> bool {
         match self {
-            Self::Advisory(lock) => lock.is_lost(),
+            Self::Server(lock) => lock.is_lost(),
             Self::Unavailable | Self::Byte(_) => false,
         }
     }

@@ -1,9 +1,8 @@
 //! Runs as lists show them: found by what they are about, a page at a time, from table `run` alone.
 
-use crate::alive::Sign;
 use crate::run_row::{RunRow, State};
 use crate::sql::Values;
-use crate::{Query, Store, StoreError, hosts_in_plan};
+use crate::{Query, Store, StoreError, hosts_in_plan, signs};
 use linerate_model::{Record, RecordId};
 use std::collections::BTreeMap;
 
@@ -111,7 +110,7 @@ impl Store {
     /// cannot be written at present: a list shows them as killed all the same.
     pub(crate) fn settle(&self) -> Result<Vec<i64>, StoreError> {
         let dead = self.read(|session| {
-            let signs = Sign::all(session)?;
+            let signs = signs::of_all(session)?;
             if signs.is_empty() { Ok(Vec::new()) } else { session.dead_runs(&signs) }
         })?;
         if dead.is_empty() {
@@ -119,7 +118,7 @@ impl Store {
         }
         let marked = self.change(|session| {
             // Since then, one may have ended or have been resumed.
-            let signs = Sign::all(session)?;
+            let signs = signs::of_all(session)?;
             for number in session.dead_runs(&signs)? {
                 let values = [State::Killed.name().into(), number.into()];
                 session.execute("UPDATE run SET state = ?1 WHERE number = ?2", &values)?;

@@ -1,7 +1,7 @@
 //! Where results are kept.
 
 use crate::StoreError;
-use crate::postgres::PostgresUrl;
+use crate::postgres::{BadStoreUrl, PostgresUrl};
 use etcetera::BaseStrategy as _;
 use linerate_sys::private;
 use std::ffi::OsString;
@@ -55,16 +55,6 @@ impl fmt::Display for StoreLocation {
             Self::Postgres(url) => url.fmt(f),
         }
     }
-}
-
-/// A URL of a PostgreSQL store that is not valid.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{shown}` is not the URL of a PostgreSQL store: {problem}; expected postgres://USER@HOST:PORT/DATABASE")]
-pub struct BadStoreUrl {
-    /// The URL without its password.
-    pub(crate) shown: String,
-    /// Reason why it is not valid.
-    pub(crate) problem: String,
 }
 
 /// Returns the store used if none is named: `linerate/results.db` in the user's data directory, which is `$XDG_DATA_HOME` (by

@@ -1,14 +1,12 @@
 //! The store itself.
 
-use crate::alive::Sign;
 use crate::backend::{Access, Backend, Session};
 use crate::body::{Parts, UnreadableRecord};
-use crate::changed::{followers, renew};
 use crate::feed::{Feed, FeedFolder, FeedWriter};
 use crate::location::default_path;
 use crate::postgres::PostgresBackend;
 use crate::sqlite::SqliteBackend;
-use crate::{StoreError, StoreLocation, pairs, rows};
+use crate::{StoreError, StoreLocation, signs};
 use linerate_model::{Record, RecordId, SCHEMA};
 use std::path::Path;
 
@@ -107,28 +105,9 @@ impl Store {
         parts.join().map_err(|error| self.unreadable(&id, error))
     }
 
-    /// Deletes the record called `name` (see [`Store::resolve`]); the answer is its whole name.
-    ///
-    /// # Errors
-    /// No record or several are called so, it is being measured, or the store cannot be written.
-    pub fn delete(&self, name: &str) -> Result<RecordId, StoreError> {
-        let id = self.resolve(name)?;
-        self.change(|session| {
-            self.refuse_alive(session, &id)?;
-            let sql = "SELECT number FROM run WHERE id = ?1";
-            let Some(number) = session.row(sql, &[id.0.as_str().into()], |row| row.integer(0))? else { return Ok(()) };
-            let followers = followers(session, &[number])?;
-            rows::delete_runs(session, &[number])?;
-            pairs::remove(session, &id)?;
-            let renewed = renew(session, &followers)?;
-            pairs::set_changed(session, &renewed)
-        })?;
-        Ok(id)
-    }
-
     /// Fails if run `id` is being measured.
     pub(crate) fn refuse_alive(&self, session: &mut dyn Session, id: &RecordId) -> Result<(), StoreError> {
-        match Sign::one(session, id)? {
+        match signs::of_run(session, id)? {
             Some(sign) if session.dead_runs(std::slice::from_ref(&sign))?.is_empty() => {
                 Err(StoreError::Running { store: self.name(), id: id.clone() })
             }

@@ -6,6 +6,7 @@
 use super::Core;
 use super::connection::Connection;
 use super::error::Failure;
+use crate::backend::ServerLock;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -99,9 +100,11 @@ impl AdvisoryLock {
         let lost = core.locks.hold(number);
         Self { core, number, lost }
     }
+}
 
-    /// Returns whether another program took the run while this one had no connection.
-    pub(crate) fn is_lost(&self) -> bool {
+impl ServerLock for AdvisoryLock {
+    /// Another program took the run while this one had no connection.
+    fn is_lost(&self) -> bool {
         self.lost.load(Ordering::Acquire)
     }
 }

@@ -16,8 +16,7 @@ mod url;
 mod value;
 mod watch;
 
-pub(crate) use locks::AdvisoryLock;
-pub use url::PostgresUrl;
+pub use url::{BadStoreUrl, PostgresUrl};
 
 use crate::StoreError;
 use crate::backend::{Access, Backend, BodyTable, Session as _, SessionBody};

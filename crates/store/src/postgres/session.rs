@@ -113,7 +113,7 @@ impl Session for PostgresSession<'_> {
         // The server would admit the same connection twice.
         let taken = if self.core.locks.holds(number) { Ok(false) } else { self.connection.try_lock(number) };
         if self.check(taken)? {
-            return Ok(RunLock::Advisory(AdvisoryLock::new(self.core.clone(), number)));
+            return Ok(RunLock::Server(Box::new(AdvisoryLock::new(self.core.clone(), number))));
         }
         Err(StoreError::Running { store: self.connection.store.clone(), id: id.clone() })
     }

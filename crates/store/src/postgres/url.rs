@@ -1,11 +1,20 @@
 //! URLs of PostgreSQL databases.
 
-use crate::location::BadStoreUrl;
 use percent_encoding::percent_decode_str;
 use std::path::PathBuf;
 use std::{fmt, str::FromStr};
 use tokio_postgres::Config;
 use tokio_postgres::config::{Host, SslMode};
+
+/// A URL of a PostgreSQL store that is not valid.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{shown}` is not the URL of a PostgreSQL store: {problem}; expected postgres://USER@HOST:PORT/DATABASE")]
+pub struct BadStoreUrl {
+    /// The URL without its password.
+    shown: String,
+    /// Reason why it is not valid.
+    problem: String,
+}
 
 /// URL of a PostgreSQL database: `postgres://USER@HOST:PORT/DATABASE?OPTIONS`, with the options of libpq.
 #[derive(Clone, PartialEq, Eq)]

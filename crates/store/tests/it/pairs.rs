@@ -206,9 +206,12 @@ fn messages_that_come_twice_are_stored_once(place: &Place<'_>) {
     assert!(gap.contains("trial 1 of one") && gap.contains("in order"), "{gap}");
     assert!(store.ingest_trial(id, 0, &trial(0), &summary(1.0)).expect("trial"));
     assert!(!store.ingest_trial(id, 0, &trial(0), &summary(1.0)).expect("trial again"));
-    // The second trial comes with the end.
-    assert!(store.ingest_end(&whole, Ending::Finished).expect("end"));
-    assert!(!store.ingest_end(&whole, Ending::Finished).expect("end again"));
+    // An end that overtakes the second trial waits for it.
+    let early = store.ingest_end(&begun, 2, Ending::Finished).expect_err("trial 1 is missing").to_string();
+    assert!(early.contains("of one") && early.contains("in order"), "{early}");
+    assert!(store.ingest_trial(id, 1, &trial(1), &summary(1.0)).expect("trial"));
+    assert!(store.ingest_end(&begun, 2, Ending::Finished).expect("end"));
+    assert!(!store.ingest_end(&begun, 2, Ending::Finished).expect("end again"));
     assert!(!store.ingest_trial(id, 1, &trial(1), &summary(1.0)).expect("late"));
     assert_eq!(store.load("one").expect("load"), whole);
     let row = store.row("one").expect("row");
