@@ -116,20 +116,16 @@ pub async fn join(
     key: &KeyPair,
     labels: BTreeMap<String, String>,
 ) -> Result<Credentials, BusError> {
+    if is_expired(&invitation) {
+        return Err(unanswered(&invitation));
+    }
     let bus = Bus::connect(invitation.clone()).await?;
     let version = env!("CARGO_PKG_VERSION").to_owned();
     let request = JoinRequest { name: name.clone(), public_key: key.public_key(), labels, version };
     let subject = bus.subjects().enrol(invitation.name.as_str());
     let payload = serde_json::to_vec(&request).map_err(|error| BusError::failed("enrolling", error))?;
-    let nobody = || BusError::Failed {
-        task: "enrolling".to_owned(),
-        reason: format!(
-            "nobody who may admit members of {} answers: check that `linerate fleet serve` runs with the fleet's keys",
-            invitation.fleet
-        ),
-    };
     let answer = tokio::time::timeout(ANSWER, bus.client().request(subject, payload.into())).await;
-    let answer = answer.map_err(|_| nobody())?.map_err(|_| nobody())?;
+    let Ok(Ok(answer)) = answer else { return Err(unanswered(&invitation)) };
     match serde_json::from_slice(&answer.payload).map_err(|error| BusError::failed("enrolling", error))? {
         JoinAnswer::Admitted { role, token, labels } => Ok(Credentials {
             name,
@@ -141,6 +137,25 @@ pub async fn join(
         }),
         JoinAnswer::Refused { reason } => Err(BusError::Failed { task: format!("enrolling as {name}"), reason }),
     }
+}
+
+/// Returns whether the life of an invitation has ended, by the clock of this host.
+fn is_expired(invitation: &Credentials) -> bool {
+    let now = jiff::Timestamp::now().as_second();
+    invitation.expires_unix_s().is_some_and(|expires| i64::try_from(expires).is_ok_and(|expires| expires <= now))
+}
+
+/// Returns why a request to join got no answer. The server closes the connection of an invitation that expires.
+fn unanswered(invitation: &Credentials) -> BusError {
+    let reason = if is_expired(invitation) {
+        "this invitation has expired; ask the fleet's owner for a new invitation".to_owned()
+    } else {
+        format!(
+            "nobody who may admit members of {} answers: check that `linerate fleet serve` runs with the fleet's keys",
+            invitation.fleet
+        )
+    };
+    BusError::Failed { task: "enrolling".to_owned(), reason }
 }
 
 /// Admits those who were invited, until the connection is closed.

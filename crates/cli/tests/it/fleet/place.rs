@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 pub(super) struct FleetPlace {
     // Processes end before the server and the folder go.
     processes: Vec<Running>,
-    pub(super) server: NatsServer,
+    _server: NatsServer,
     pub(super) place: TestFolder,
 }
 
@@ -29,7 +29,7 @@ impl FleetPlace {
             place.run(&words(&line)).says(0, &["the fleet test is created"]);
             change(std::fs::read_to_string(owner.join("nats-server.conf")).expect("a configuration"))
         });
-        Self { processes: Vec::new(), server, place }
+        Self { processes: Vec::new(), _server: server, place }
     }
 
     /// Starts `linerate fleet serve` with these words, and waits until it serves.

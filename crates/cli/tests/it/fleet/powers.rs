@@ -24,7 +24,9 @@ async fn subjects_until(subscriptions: &mut [async_nats::Subscriber], last: &str
     let mut received = BTreeSet::new();
     let mut all = futures_util::stream::select_all(subscriptions.iter_mut());
     while !received.contains(last) {
-        let message = timeout(ARRIVAL, all.next()).await.expect("the last message arrives").expect("a subscription");
+        let message = timeout(ARRIVAL, all.next()).await;
+        let message = message.unwrap_or_else(|_| panic!("{last} did not arrive, but {received:?}"));
+        let message = message.expect("a subscription");
         received.insert(message.subject.to_string());
     }
     received
@@ -106,7 +108,7 @@ fn viewer_sees_the_fleet_and_orders_nothing() {
     fleet.run_as("viewer", "fleet list").prints(0, &["present"]);
     for order in ["fleet pause", "fleet run m"] {
         let refused = fleet.run_as("viewer", order);
-        assert_eq!(refused.code, Some(1), "{order}: {}", refused.err);
+        assert_eq!(refused.code, Some(3), "{order}: {}", refused.err);
     }
     let paused = fleet.run("fleet status --json").json();
     assert!(paused["pause"].is_null(), "{paused}");
