@@ -7,6 +7,7 @@ mod check;
 mod deny;
 mod fleet;
 mod fuzz;
+mod kubernetes;
 mod layers;
 mod metadata;
 mod package;
@@ -48,6 +49,8 @@ enum Chore {
     Sanitize,
     /// Build a release: static programs, .tar.gz, .deb, .rpm, the image, bills of materials, checksums.
     Package(package::Arguments),
+    /// Check the Helm chart and the dashboards by the types of Kubernetes and Grafana (needs Go).
+    Kubernetes(kubernetes::Arguments),
     /// Write anew the files that tests compare outputs with: snapshots, schemas, rendered studies.
     Snapshots,
     /// Compare linerate with its peers, or measure its own cost.
@@ -70,6 +73,7 @@ fn main() -> ExitCode {
         Chore::Fuzz(arguments) => fuzz::run(&arguments),
         Chore::Sanitize => sanitize::run(),
         Chore::Package(arguments) => package::run(&arguments),
+        Chore::Kubernetes(arguments) => kubernetes::run_all(&arguments),
         Chore::Snapshots => snapshots::run(),
         Chore::Bench(bench) => bench::run(&bench),
         Chore::Fleet(arguments) => fleet::run(&arguments),

@@ -81,7 +81,6 @@ impl Subjects {
                     publish.push(format!("$JS.API.STREAM.INFO.{stream}"));
                     publish.push(format!("$JS.API.STREAM.MSG.GET.{stream}"));
                     publish.push(format!("$JS.API.DIRECT.GET.{stream}.>"));
-                    // With a name of the consumer, and without.
                     publish.push(format!("$JS.API.CONSUMER.CREATE.{stream}"));
                     publish.push(format!("$JS.API.CONSUMER.CREATE.{stream}.>"));
                     publish.push(format!("$JS.API.CONSUMER.MSG.NEXT.{stream}.>"));

@@ -116,16 +116,30 @@ pub async fn join(
     key: &KeyPair,
     labels: BTreeMap<String, String>,
 ) -> Result<Credentials, BusError> {
-    if is_expired(&invitation) {
-        return Err(unanswered(&invitation));
-    }
-    let bus = Bus::connect(invitation.clone()).await?;
+    let expired = || BusError::Failed {
+        task: "enrolling".to_owned(),
+        reason: "this invitation has expired; ask the fleet's owner for a new invitation".to_owned(),
+    };
+    let has_expired = || invitation.expires_unix_s().is_some_and(|expires| expires <= now_unix_s());
+    let connected = Bus::connect(invitation.clone()).await;
+    let bus = connected.map_err(|error| if has_expired() { expired() } else { error })?;
     let version = env!("CARGO_PKG_VERSION").to_owned();
     let request = JoinRequest { name: name.clone(), public_key: key.public_key(), labels, version };
     let subject = bus.subjects().enrol(invitation.name.as_str());
     let payload = serde_json::to_vec(&request).map_err(|error| BusError::failed("enrolling", error))?;
+    let nobody = || {
+        // The server ends the connection of an invitation that expires.
+        if has_expired() {
+            return expired();
+        }
+        let reason = format!(
+            "nobody who may admit members of {} answers: check that `linerate fleet serve` runs with the fleet's keys",
+            invitation.fleet
+        );
+        BusError::Failed { task: "enrolling".to_owned(), reason }
+    };
     let answer = tokio::time::timeout(ANSWER, bus.client().request(subject, payload.into())).await;
-    let Ok(Ok(answer)) = answer else { return Err(unanswered(&invitation)) };
+    let answer = answer.map_err(|_| nobody())?.map_err(|_| nobody())?;
     match serde_json::from_slice(&answer.payload).map_err(|error| BusError::failed("enrolling", error))? {
         JoinAnswer::Admitted { role, token, labels } => Ok(Credentials {
             name,
@@ -137,25 +151,6 @@ pub async fn join(
         }),
         JoinAnswer::Refused { reason } => Err(BusError::Failed { task: format!("enrolling as {name}"), reason }),
     }
-}
-
-/// Returns whether the life of an invitation has ended, by the clock of this host.
-fn is_expired(invitation: &Credentials) -> bool {
-    let now = jiff::Timestamp::now().as_second();
-    invitation.expires_unix_s().is_some_and(|expires| i64::try_from(expires).is_ok_and(|expires| expires <= now))
-}
-
-/// Returns why a request to join got no answer. The server closes the connection of an invitation that expires.
-fn unanswered(invitation: &Credentials) -> BusError {
-    let reason = if is_expired(invitation) {
-        "this invitation has expired; ask the fleet's owner for a new invitation".to_owned()
-    } else {
-        format!(
-            "nobody who may admit members of {} answers: check that `linerate fleet serve` runs with the fleet's keys",
-            invitation.fleet
-        )
-    };
-    BusError::Failed { task: "enrolling".to_owned(), reason }
 }
 
 /// Admits those who were invited, until the connection is closed.
@@ -183,7 +178,7 @@ pub async fn admit_members(bus: Bus, keys: FleetKeys) -> Result<(), BusError> {
 
 async fn admit(bus: &Bus, keys: &FleetKeys, id: &str, request: JoinRequest) -> Result<JoinAnswer, String> {
     let bucket = bus.state().await.map_err(|error| error.to_string())?;
-    let now_unix_s = u64::try_from(jiff::Timestamp::now().as_second()).unwrap_or_default();
+    let now_unix_s = now_unix_s();
     let ask_again = "ask the fleet's owner for a new invitation";
     let entry = current(&bucket, &invitation_key(id)).await.map_err(|error| error.to_string())?;
     let (revision, mut invitation) = entry.ok_or_else(|| format!("this invitation was withdrawn; {ask_again}"))?;
@@ -267,6 +262,10 @@ pub async fn push_account(keys: &FleetKeys, now_unix_s: u64) -> Result<(), BusEr
         return Ok(());
     }
     Err(BusError::failed("updating the fleet's account", answer["error"]["description"].as_str().unwrap_or("refused")))
+}
+
+fn now_unix_s() -> u64 {
+    u64::try_from(jiff::Timestamp::now().as_second()).unwrap_or_default()
 }
 
 fn invitation_key(id: &str) -> String {

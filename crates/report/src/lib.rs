@@ -27,7 +27,7 @@ pub use blocks::table::{Column, Table};
 pub use document::{Document, document};
 pub use figures::{plain, steers};
 pub use forms::csv::csv;
-pub use forms::html::{html, linked_html, so_far, style_sheet};
+pub use forms::html::{html, linked_html, so_far, style_sheet, verdicts};
 pub use forms::json::json;
 pub use forms::markdown::markdown;
 pub use forms::page::Style;

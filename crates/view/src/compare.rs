@@ -61,14 +61,8 @@ pub(crate) async fn page(State(shared): State<Arc<Shared>>, RawQuery(query): Raw
                 pair.reverse();
             }
             let main = compared(lang, &pair, &demands, swapped);
-            Ok(Page {
-                lang,
-                title: &said!(lang, "view-two-records-compared", "Two records compared"),
-                back: true,
-                refresh: false,
-                main,
-            }
-            .answer(StatusCode::OK))
+            Ok(Page::new(lang, &said!(lang, "view-two-records-compared", "Two records compared"), main)
+                .answer(StatusCode::OK))
         })
         .await
 }

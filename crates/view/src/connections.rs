@@ -8,6 +8,7 @@ use axum_server::accept::Accept;
 use futures_util::task::AtomicWaker;
 use std::future::{Ready, ready};
 use std::io::{self, IoSlice};
+use std::net::IpAddr;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -23,8 +24,9 @@ pub(crate) const MOST_CONNECTIONS: usize = 128;
 pub(crate) struct Connections(Arc<Mutex<Vec<Arc<Connection>>>>);
 
 /// One connection.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Connection {
+    peer: IpAddr,
     /// It has shown the key.
     admitted: AtomicBool,
     /// Another has its place.
@@ -37,11 +39,16 @@ impl Connection {
     pub(crate) fn admit(&self) {
         self.admitted.store(true, Ordering::Relaxed);
     }
+
+    /// Returns the address of the other end.
+    pub(crate) fn peer(&self) -> IpAddr {
+        self.peer
+    }
 }
 
 impl Connections {
     /// Takes a place for a new connection. Returns `None` if all that are open have shown the key.
-    fn take(&self) -> Option<Arc<Connection>> {
+    fn take(&self, peer: IpAddr) -> Option<Arc<Connection>> {
         let mut open = self.open();
         if open.len() >= MOST_CONNECTIONS {
             let oldest = open.iter().position(|other| !other.admitted.load(Ordering::Relaxed))?;
@@ -49,7 +56,12 @@ impl Connections {
             displaced.displaced.store(true, Ordering::Release);
             displaced.waker.wake();
         }
-        let connection = Arc::<Connection>::default();
+        let connection = Arc::new(Connection {
+            peer,
+            admitted: AtomicBool::new(false),
+            displaced: AtomicBool::new(false),
+            waker: AtomicWaker::new(),
+        });
         open.push(Arc::clone(&connection));
         Some(connection)
     }
@@ -70,7 +82,11 @@ impl Accept<TcpStream, Router> for Connections {
 
     /// An error drops the connection; nobody reads it.
     fn accept(&self, stream: TcpStream, service: Router) -> Self::Future {
-        let Some(connection) = self.take() else {
+        let peer = match stream.peer_addr() {
+            Ok(peer) => peer.ip(),
+            Err(error) => return ready(Err(error)),
+        };
+        let Some(connection) = self.take(peer) else {
             return ready(Err(io::Error::new(io::ErrorKind::QuotaExceeded, "too many connections")));
         };
         let service = service.layer(Extension(Arc::clone(&connection)));
@@ -139,19 +155,22 @@ impl AsyncWrite for CountedStream {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::net::Ipv4Addr;
+
+    const PEER: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
     #[test]
     fn a_new_connection_takes_the_place_of_the_oldest_without_the_key() {
         let connections = Connections::default();
-        let open: Vec<_> = (0..MOST_CONNECTIONS).map(|_| connections.take().expect("room")).collect();
+        let open: Vec<_> = (0..MOST_CONNECTIONS).map(|_| connections.take(PEER).expect("room")).collect();
         open[0].admit();
-        let new = connections.take().expect("a place");
+        let new = connections.take(PEER).expect("a place");
         let displaced = |connection: &Connection| connection.displaced.load(Ordering::Relaxed);
         assert!(!displaced(&open[0]) && displaced(&open[1]) && !displaced(&open[2]) && !displaced(&new));
         connections.open().iter().for_each(|connection| connection.admit());
-        assert!(connections.take().is_none());
+        assert!(connections.take(PEER).is_none());
         connections.release(&new);
-        assert!(connections.take().is_some());
+        assert!(connections.take(PEER).is_some());
         assert_eq!(connections.open().len(), MOST_CONNECTIONS);
     }
 }

@@ -28,7 +28,12 @@ impl Key {
     /// `path` begins with the key. Takes the same time wherever they differ.
     pub(crate) fn opens(&self, path: &str) -> bool {
         let first = path.strip_prefix('/').and_then(|rest| rest.split('/').next()).unwrap_or_default();
-        self.0.as_bytes().ct_eq(first.as_bytes()).into()
+        self.equals(first)
+    }
+
+    /// Returns whether `text` is the key. Takes the same time wherever they differ.
+    pub(crate) fn equals(&self, text: &str) -> bool {
+        self.0.as_bytes().ct_eq(text.as_bytes()).into()
     }
 }
 

@@ -1,5 +1,6 @@
 //! The list of records: newest first, filtered, a page at a time, two to be ticked and compared.
 
+use crate::fleet;
 use crate::page::Page;
 use crate::page_error::PageError;
 use crate::query::{CHANGED, ENDED, Fields, Filter};
@@ -66,8 +67,8 @@ pub(crate) async fn page(State(shared): State<Arc<Shared>>, RawQuery(query): Raw
                     Ok(_) => (records_of(lang, &filter, &found)),
                 }
             };
-            Ok(Page { lang, title: &said!(lang, "view-records", "Records"), back: false, refresh: false, main }
-                .answer(status))
+            let title = said!(lang, "view-records", "Records");
+            Ok(Page { back: false, fleet: fleet::is_shown(store)?, ..Page::new(lang, &title, main) }.answer(status))
         })
         .await
 }

@@ -25,13 +25,52 @@ pub(crate) struct Page<'a> {
     pub(crate) back: bool,
     /// Loads itself anew now and then where no script does it.
     pub(crate) refresh: bool,
+    /// Address of the list from here: `./`, or `../` one level below.
+    pub(crate) root: &'static str,
+    /// Whether it links to the pages of the fleet.
+    pub(crate) fleet: bool,
+    /// Whether it needs room for many columns.
+    pub(crate) wide: bool,
+    /// Whether the reader can change the store here.
+    pub(crate) changes_store: bool,
     pub(crate) main: Markup,
 }
 
-impl Page<'_> {
+impl<'a> Page<'a> {
+    /// A page that links to the list and only reads.
+    pub(crate) fn new(lang: Language, title: &'a str, main: Markup) -> Self {
+        Self {
+            lang,
+            title,
+            back: true,
+            refresh: false,
+            root: "./",
+            fleet: false,
+            wide: false,
+            changes_store: false,
+            main,
+        }
+    }
+
     /// As an answer.
     pub(crate) fn answer(self, status: StatusCode) -> Response {
         (status, [(header::CONTENT_TYPE, "text/html; charset=utf-8")], self.render().into_string()).into_response()
+    }
+
+    fn links(&self) -> Markup {
+        let lang = self.lang;
+        html! {
+            @if self.back || self.fleet {
+                nav.links {
+                    @if self.back { a href=(self.root) { (said!(lang, "view-all-records", "All records")) } }
+                    @if self.fleet {
+                        " " a href={ (self.root) "fleet" } { (said!(lang, "view-fleet-matrix", "Matrix")) }
+                        " " a href={ (self.root) "fleet/changes" } { (said!(lang, "view-fleet-changes", "Changes")) }
+                        " " a href={ (self.root) "fleet/sites" } { (said!(lang, "view-fleet-sites", "Sites")) }
+                    }
+                }
+            }
+        }
     }
 
     fn render(self) -> Markup {
@@ -44,18 +83,23 @@ impl Page<'_> {
                     @if self.refresh { noscript { meta http-equiv="refresh" content="3"; } }
                     title { "linerate: " (self.title) }
                     link rel="icon" href="data:,";
-                    link rel="stylesheet" href="style.css";
-                    script src="view.js" defer {}
+                    link rel="stylesheet" href={ (self.root) "style.css" };
+                    script src={ (self.root) "view.js" } defer {}
                 }
                 // The list needs room for its columns.
-                body.list[!self.back] {
+                body.list[!self.back].wide[self.wide] {
                     header {
                         p.brand { "linerate" }
-                        @if self.back { nav.links { a href="./" { (said!(self.lang, "view-all-records", "All records")) } } }
+                        (self.links())
                         h1 { (self.title) }
                     }
                     main { (self.main) }
-                    footer { p { (said!(self.lang, "view-footer", "Times are UTC. Nothing is fetched from elsewhere, and nothing here changes the store.")) } }
+                    footer {
+                        p {
+                            @if self.changes_store { (said!(self.lang, "view-footer-changes", "Times are UTC. Nothing is fetched from elsewhere.")) }
+                            @else { (said!(self.lang, "view-footer", "Times are UTC. Nothing is fetched from elsewhere, and nothing here changes the store.")) }
+                        }
+                    }
                 }
             }
         }

@@ -1,11 +1,13 @@
 //! A page that cannot be shown, and why.
 
 use crate::page::Page;
+use axum::Json;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use linerate_report::{Language, plain, said};
 use linerate_store::StoreError;
 use maud::html;
+use serde_json::json;
 
 /// Pages that can follow runs at the same time.
 pub(crate) const MOST_FOLLOWERS: usize = 32;
@@ -31,6 +33,26 @@ pub(crate) enum PageError {
     NoRecord(String),
     /// Two records, and maybe more, have names that begin so.
     Ambiguous { name: String, first: String, second: String },
+    /// The store has no results of this test.
+    NoTest(String),
+    /// No host of this site has results.
+    NoSite(String),
+    /// This host has no results.
+    NoHost(String),
+    /// The pair has no results of the test.
+    NoPair { from: String, to: String },
+    /// The text is not a number of hours from 1 to 8,760.
+    Hours(String),
+    /// The text is not a time.
+    Since(String),
+    /// The choice of rows is neither sites nor hosts.
+    Level(String),
+    /// Only operators may do this.
+    NotOperator,
+    /// The form does not come from a page of this server.
+    FormExpired,
+    /// The record is being measured.
+    RecordRunning(String),
     /// What is wrong with the store, in English.
     Store(String),
 }
@@ -90,6 +112,65 @@ impl PageError {
                     second = second
                 )
             }
+            Self::NoTest(typed) => said!(
+                lang,
+                "view-error-test",
+                "The store has no results of the test `{typed}`: choose a test of the list.",
+                typed = typed
+            ),
+            Self::NoSite(typed) => said!(
+                lang,
+                "view-error-site",
+                "No host of the site `{typed}` has results of this test: choose a site of the matrix.",
+                typed = typed
+            ),
+            Self::NoHost(typed) => said!(
+                lang,
+                "view-error-host",
+                "No host with results of this test is called `{typed}`: choose a host of the matrix.",
+                typed = typed
+            ),
+            Self::NoPair { from, to } => said!(
+                lang,
+                "view-error-pair",
+                "There are no results from `{from}` to `{to}` of this test: choose a cell of the matrix.",
+                from = from,
+                to = to
+            ),
+            Self::Hours(typed) => said!(
+                lang,
+                "view-error-hours",
+                "`{typed}` is not a number of hours from 1 to 8760, as in 24.",
+                typed = typed
+            ),
+            Self::Since(typed) => said!(
+                lang,
+                "view-error-since",
+                "`{typed}` is not a time: write it like 2026-11-21T13:00 or, for the last six hours, 6h.",
+                typed = typed
+            ),
+            Self::Level(typed) => said!(
+                lang,
+                "view-error-level",
+                "`{typed}` is not a choice of rows: choose site or host.",
+                typed = typed
+            ),
+            Self::NotOperator => said!(
+                lang,
+                "view-error-operator",
+                "Only operators may change the store: name the user with --operators when `linerate view` starts."
+            ),
+            Self::FormExpired => said!(
+                lang,
+                "view-error-form",
+                "This form is not from a page of the running program: open the page again."
+            ),
+            Self::RecordRunning(id) => said!(
+                lang,
+                "view-error-running",
+                "Record {id} is being measured: wait for its end, then delete it.",
+                id = id
+            ),
             Self::Store(error) => said!(lang, "message-in-english", "{text}", text = error),
         }
     }
@@ -97,7 +178,15 @@ impl PageError {
     /// What a reader can mend is not a fault of ours, or of the disk.
     fn status(&self) -> StatusCode {
         match self {
-            Self::NoPage | Self::NoRecord(_) => StatusCode::NOT_FOUND,
+            Self::NoPage
+            | Self::NoRecord(_)
+            | Self::NoTest(_)
+            | Self::NoSite(_)
+            | Self::NoHost(_)
+            | Self::NoPair { .. } => StatusCode::NOT_FOUND,
+            Self::Hours(_) | Self::Since(_) | Self::Level(_) => StatusCode::BAD_REQUEST,
+            Self::NotOperator | Self::FormExpired => StatusCode::FORBIDDEN,
+            Self::RecordRunning(_) => StatusCode::CONFLICT,
             Self::NotTwo(_) | Self::Same | Self::Tolerance { .. } | Self::Confidence(_) | Self::Ambiguous { .. } => {
                 StatusCode::BAD_REQUEST
             }
@@ -107,15 +196,21 @@ impl PageError {
     }
 
     /// The page that says so.
-    pub(crate) fn page(&self, lang: Language) -> Response {
+    pub(crate) fn page(&self, lang: Language, root: &'static str) -> Response {
         let status = self.status();
         let title = match status {
             StatusCode::NOT_FOUND => said!(lang, "view-error-title-not-found", "Not found"),
             StatusCode::BAD_REQUEST => said!(lang, "view-error-title-unclear", "Not clear"),
+            StatusCode::FORBIDDEN => said!(lang, "view-error-title-forbidden", "Not allowed"),
             _ => said!(lang, "view-error-title-failed", "Failed"),
         };
         let main = html! { p role="alert" { (plain(&self.said(lang))) } };
-        Page { lang, title: &title, back: true, refresh: false, main }.answer(status)
+        Page { root, ..Page::new(lang, &title, main) }.answer(status)
+    }
+
+    /// The same as JSON.
+    pub(crate) fn json(&self, lang: Language) -> Response {
+        (self.status(), Json(json!({ "error": plain(&self.said(lang)) }))).into_response()
     }
 }
 
@@ -145,6 +240,16 @@ mod tests {
             PageError::Confidence(text()),
             PageError::NoRecord(text()),
             PageError::Ambiguous { name: text(), first: text(), second: text() },
+            PageError::NoTest(text()),
+            PageError::NoSite(text()),
+            PageError::NoHost(text()),
+            PageError::NoPair { from: text(), to: text() },
+            PageError::Hours(text()),
+            PageError::Since(text()),
+            PageError::Level(text()),
+            PageError::NotOperator,
+            PageError::FormExpired,
+            PageError::RecordRunning(text()),
             PageError::Store(text()),
         ] {
             let [english, japanese] = Language::ALL.map(|lang| error.said(lang));

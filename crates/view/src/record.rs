@@ -4,7 +4,9 @@ use crate::page::{self, Page};
 use crate::page_error::PageError;
 use crate::query::{Fields, address};
 use crate::shared::{Shared, load};
+use crate::trusted_proxy::Role;
 use crate::watched::{self, Watched as _, WatchedRun};
+use axum::Extension;
 use axum::extract::{RawQuery, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -13,19 +15,23 @@ use linerate_store::{Store, StoreError};
 use maud::html;
 use std::sync::Arc;
 
-pub(crate) async fn page(State(shared): State<Arc<Shared>>, RawQuery(query): RawQuery) -> Result<Response, PageError> {
+pub(crate) async fn page(
+    State(shared): State<Arc<Shared>>,
+    Extension(role): Extension<Role>,
+    RawQuery(query): RawQuery,
+) -> Result<Response, PageError> {
     let name = Fields::read(query.as_deref()).one("id").to_owned();
     let lang = shared.language;
     shared
         .ask(move |store| {
             let run = WatchedRun::open(store, &name, lang)?;
-            Ok(if run.is_under_way() { watched(lang, &run) } else { report(store, lang, &run.id().0)? })
+            Ok(if run.is_under_way() { watched(lang, &run) } else { report(store, lang, role, &run.id().0)? })
         })
         .await
 }
 
 /// The report of the record called `name`, with links to the runs of the same command before and after it.
-fn report(store: &Store, lang: Language, name: &str) -> Result<Response, StoreError> {
+fn report(store: &Store, lang: Language, role: Role, name: &str) -> Result<Response, StoreError> {
     let record = load(store, name)?;
     let run = store.row(name)?;
     let mut links = vec![(said!(lang, "view-all-records", "All records"), "./".to_owned())];
@@ -38,6 +44,9 @@ fn report(store: &Store, lang: Language, name: &str) -> Result<Response, StoreEr
         links.push((said!(lang, "view-run-after", "Run after"), address("record", &[("id", &after.id.0)])));
     }
     links.push((said!(lang, "view-trend-of", "Trend of this command"), address("trend", &[("id", &run.id.0)])));
+    if role == Role::Operator {
+        links.push((said!(lang, "view-delete-record", "Delete a record"), address("delete", &[("id", &run.id.0)])));
+    }
     let links: Vec<Link<'_>> = links.iter().map(|(text, address)| Link { text, address }).collect();
     let page = linerate_report::linked_html(lang, &record, &links, Some(&page::shell_command(&record.command)));
     Ok(([(header::CONTENT_TYPE, "text/html; charset=utf-8")], page).into_response())
@@ -52,5 +61,5 @@ fn watched(lang: Language, run: &WatchedRun) -> Response {
         p.note { (said!(lang, "view-record-begun", "Record {id}, begun {moment}.", id = plain(id), moment = page::moment(started_unix_ns))) }
     };
     let title = page::command(command);
-    Page { lang, title: &title, back: true, refresh: true, main }.answer(StatusCode::OK)
+    Page { refresh: true, ..Page::new(lang, &title, main) }.answer(StatusCode::OK)
 }

@@ -2,6 +2,7 @@
 
 use crate::key::Key;
 use crate::page_error::PageError;
+use crate::trusted_proxy::TrustedProxy;
 use linerate_model::Record;
 use linerate_report::Language;
 use linerate_store::{Store, StoreError};
@@ -12,6 +13,9 @@ use tokio::sync::Semaphore;
 pub(crate) struct Shared {
     pub(crate) store: Store,
     pub(crate) key: Key,
+    /// Proves that a form comes from a page of this server.
+    pub(crate) form_token: Key,
+    pub(crate) proxy: Option<TrustedProxy>,
     pub(crate) language: Language,
     /// A permit for each page that follows runs.
     pub(crate) followers: Arc<Semaphore>,

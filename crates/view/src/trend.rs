@@ -33,7 +33,7 @@ pub(crate) async fn page(State(shared): State<Arc<Shared>>, RawQuery(query): Raw
             }
             let main = trend(lang, &run, &runs, is_cut);
             let title = said!(lang, "view-trend", "Trend");
-            Ok(Page { lang, title: &title, back: true, refresh: false, main }.answer(StatusCode::OK))
+            Ok(Page::new(lang, &title, main).answer(StatusCode::OK))
         })
         .await
 }

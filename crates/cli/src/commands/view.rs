@@ -4,9 +4,9 @@ use crate::exit::Failure;
 use crate::options::StorePath;
 use crate::output::{language, print, say};
 use linerate_sys::private;
-use linerate_view::{Key, View};
+use linerate_view::{Key, TrustedProxy, View};
 use std::io::{self, ErrorKind, Write as _};
-use std::net::{SocketAddr, TcpListener};
+use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use tokio::sync::watch;
@@ -19,6 +19,8 @@ Examples:
   linerate view --open                  opens it too
   linerate view --store lab.db --listen 127.0.0.1:8000
   ssh -L 8000:127.0.0.1:8000 HOST linerate view --listen 127.0.0.1:8000
+  linerate view --listen 10.0.0.5:8000 --trusted-header X-Forwarded-User \
+      --trusted-proxy 10.0.0.2 --operators olga
 
 The address contains a key, new at each start. Anyone with the address can read
 the records while the program runs, but not change them.")]
@@ -33,22 +35,77 @@ pub(crate) struct Arguments {
     #[arg(long)]
     open: bool,
 
+    /// Header in which a trusted reverse proxy names the user that it has logged in
+    ///
+    /// Such users need no key. The proxy must replace a header of this name that a browser sends.
+    #[arg(long, value_name = "HEADER", requires = "trusted_proxy", help_heading = "Behind a reverse proxy")]
+    trusted_header: Option<String>,
+
+    /// Address that the trusted proxy connects from; several by commas
+    ///
+    /// Requests from other addresses that have the header are refused.
+    #[arg(
+        long,
+        value_name = "ADDRESS",
+        value_delimiter = ',',
+        requires = "trusted_header",
+        help_heading = "Behind a reverse proxy"
+    )]
+    trusted_proxy: Vec<IpAddr>,
+
+    /// Users who may read [default: all that the proxy lets through]
+    #[arg(
+        long,
+        value_name = "USER",
+        value_delimiter = ',',
+        requires = "trusted_header",
+        help_heading = "Behind a reverse proxy"
+    )]
+    viewers: Vec<String>,
+
+    /// Users who may read, and delete records
+    #[arg(
+        long,
+        value_name = "USER",
+        value_delimiter = ',',
+        requires = "trusted_header",
+        help_heading = "Behind a reverse proxy"
+    )]
+    operators: Vec<String>,
+
     #[command(flatten)]
     store: StorePath,
 }
 
+impl Arguments {
+    fn proxy(&self) -> Result<Option<TrustedProxy>, Failure> {
+        let Some(header) = &self.trusted_header else { return Ok(None) };
+        let Self { trusted_proxy, viewers, operators, .. } = self;
+        TrustedProxy::new(header, trusted_proxy.clone(), viewers.clone(), operators.clone())
+            .map(Some)
+            .map_err(|error| Failure::usage(format!("--trusted-header: {error}")))
+    }
+}
+
 pub(crate) async fn run(arguments: &Arguments, mut cancel: watch::Receiver<bool>) -> Result<(), Failure> {
+    let proxy = arguments.proxy()?;
     let store = arguments.store.open()?;
     let listener = TcpListener::bind(arguments.listen).map_err(|error| cannot_listen(arguments.listen, &error))?;
     let exposed = !listener.local_addr().map_err(Failure::measure)?.ip().is_loopback();
     let shown = store.name();
-    let view = View::start(listener, store, Key::generate(), language()).await.map_err(Failure::measure)?;
+    let view = View::start(listener, store, Key::generate(), language(), proxy).await.map_err(Failure::measure)?;
     print(view.address());
     say(&format!("linerate: showing {shown}; Ctrl-C ends it"));
     if exposed {
         say(
             "linerate: pages and key cross the network unencrypted: listen on 127.0.0.1 and use `ssh -L` where others \
              might read along",
+        );
+    }
+    if arguments.trusted_proxy.iter().any(|address| address.to_canonical().is_loopback()) {
+        say(
+            "linerate: every program of this machine can connect from the address of the trusted proxy and name any user: \
+             run the proxy on a machine of its own if others have accounts here",
         );
     }
     // Kept until the end: a browser may take its time.

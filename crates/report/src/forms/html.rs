@@ -112,6 +112,13 @@ pub fn so_far(lang: Language, record: &Record) -> Markup {
     html! { @for one in document.sections.iter().filter(|one| !one.blocks.is_empty()) { (section(lang, one)) } }
 }
 
+/// Renders what limited the results of a record, with the evidence. Empty if the record has no results.
+pub fn verdicts(lang: Language, record: &Record) -> Markup {
+    let mut document = document(lang, std::slice::from_ref(record));
+    document.sections.retain(|section| section.id == "verdicts");
+    html! { @for one in &document.sections { (blocks(lang, one)) } }
+}
+
 /// A section under its heading, which alone is shown of a folded one until a reader asks for it.
 fn section(lang: Language, section: &Section) -> Markup {
     html! {

@@ -1,7 +1,7 @@
 //! The pages in a real browser: they render, nothing complains, nothing leaves.
 
 use crate::place::{TestView, attempt, interval, stream_record, trial};
-use crate::trend;
+use crate::{fleet, trend};
 use linerate_model::{Caveat, CaveatKind, Message, RunSummary, TrialState};
 use linerate_store::Ending;
 use linerate_testsuite::servers::{OpenPage, chromium};
@@ -130,7 +130,13 @@ fn first_pictures_are_on_the_first_screen() {
     feed.tell(interval(0, 0, 941e6));
     place.events("live").wait_for("live-over-time", "<svg");
     let folder = tempfile::tempdir().expect("a folder");
+    fleet::keep_hosts(&place);
     for (name, page, has_picture) in [
+        ("matrix of sites", "fleet?by=site&test=stream", false),
+        ("matrix of hosts", "fleet?by=host&from=rome&to=oslo", false),
+        ("pair", "fleet/pair?from=rome-1&to=oslo-2", true),
+        ("changes", "fleet/changes", false),
+        ("sites", "fleet/sites", false),
         ("list", "", false),
         ("record", "record?id=run-20", true),
         ("compare", "compare?with=run-19&with=run-20", true),

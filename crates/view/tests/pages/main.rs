@@ -1,9 +1,11 @@
 //! The pages as a browser gets them.
 
 mod browser;
+mod fleet;
 mod foreign;
 mod http;
 mod place;
+mod proxy;
 mod snapshots;
 mod table;
 mod trend;

@@ -10,7 +10,7 @@ use linerate_report::Language;
 use linerate_store::{Ending, FeedWriter, Store, StoreLocation};
 use linerate_testsuite::wait_until;
 use linerate_units::{BitRate, ByteCount, Nanos};
-use linerate_view::{Key, View};
+use linerate_view::{Key, TrustedProxy, View};
 use std::net::{SocketAddr, TcpListener};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
@@ -29,6 +29,11 @@ impl TestView {
     }
 
     pub(crate) fn speaking(language: Language) -> Self {
+        Self::behind(language, None)
+    }
+
+    /// Serves pages to users that a proxy has logged in.
+    pub(crate) fn behind(language: Language, proxy: Option<TrustedProxy>) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("results.db");
         let open = || Store::open(&StoreLocation::file(&path)).expect("opens");
@@ -36,7 +41,8 @@ impl TestView {
             tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("threads");
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("an address");
-        let view = runtime.block_on(View::start(listener, open(), Key::generate(), language)).expect("it serves");
+        let view =
+            runtime.block_on(View::start(listener, open(), Key::generate(), language, proxy)).expect("it serves");
         assert!(view.address().starts_with(&format!("http://{address}/")));
         Self { store: open(), address, view, runtime, _folder: folder }
     }
@@ -131,8 +137,12 @@ pub(crate) fn interval(number: u32, second: u64, received_bps: f64) -> StreamEve
 }
 
 fn cell() -> Trial {
+    cell_between(["alpha", "beta"])
+}
+
+fn cell_between([from, to]: [&str; 2]) -> Trial {
     let plain = StreamTask::plain(Transport::Tcp, ByteCount::new(131_072));
-    let task = StreamTask { paths: vec![Path::between("alpha", "beta")], ..plain };
+    let task = StreamTask { paths: vec![Path::between(from, to)], ..plain };
     Trial::new("tcp", Task::Stream(task), Timing::of(Nanos::from_millis(100), Nanos::from_secs(1)))
 }
 
@@ -195,6 +205,17 @@ pub(crate) fn of_link(mut record: Record, line_bps: u64) -> Record {
         result.verdict.confidence = Confidence::High;
     }
     record
+}
+
+/// A record of one TCP stream between two hosts over a link of 1 Gbit/s.
+pub(crate) fn pair_record(id: &str, started_unix_ns: u64, hosts: [&str; 2], payload_bps: u64) -> Record {
+    let [from, to] = hosts;
+    let cell = cell_between(hosts);
+    let mut record = record(id, started_unix_ns, &format!("linerate stream {from} {to}"));
+    record.plan = Plan::sweep(vec![cell.clone()], Repeats::Times(1));
+    record.trials = vec![TrialResult { trial: cell, ..trial(payload_bps) }];
+    linerate_method::replay(&mut record);
+    of_link(record, 1_000_000_000)
 }
 
 /// A record of one TCP stream that reached `payload_bps` in its runs.

@@ -4,17 +4,21 @@
 //! folder of the store in messages.
 
 use crate::place::{TestView, interval, record, stream_record};
-use crate::trend;
+use crate::{fleet, trend};
 use linerate_report::Language;
 use linerate_testsuite::page_outline::outline;
 
 /// Compares with the file `tests/snapshots/FOLDER/NAME.snap`.
 fn check(folder: &str, name: &str, page: &str) {
+    check_outline(folder, name, &outline(page));
+}
+
+fn check_outline(folder: &str, name: &str, outline: &str) {
     let mut settings = insta::Settings::clone_current();
     settings.set_snapshot_path(format!("../snapshots/{folder}"));
     settings.set_prepend_module_to_snapshot(false);
     settings.set_omit_expression(true);
-    settings.bind(|| insta::assert_snapshot!(name, outline(page)));
+    settings.bind(|| insta::assert_snapshot!(name, outline));
 }
 
 /// A store with what a list may hold: a trend, another command, one that ended early, and one that has no figure.
@@ -56,6 +60,65 @@ fn pages_in_english() {
 #[test]
 fn pages_in_japanese() {
     check_in(Language::Japanese, "-ja");
+}
+
+#[test]
+fn pages_of_a_fleet() {
+    for (language, tail) in [(Language::English, ""), (Language::Japanese, "-ja")] {
+        let place = fleet::filled(language);
+        for (name, page) in [
+            ("fleet-sites-matrix", "fleet"),
+            ("fleet-hosts-matrix", "fleet?by=host&from=rome&to=oslo"),
+            ("fleet-pair", "fleet/pair?from=rome-1&to=oslo-2"),
+            ("fleet-changes", "fleet/changes"),
+            ("fleet-sites", "fleet/sites"),
+            ("fleet-no-test", "fleet?test=nosuch"),
+        ] {
+            let page = place.get(page).body;
+            check_outline(name, &format!("page{tail}"), &without_times(&outline(&page)));
+        }
+    }
+}
+
+/// Masks days and times, which are those of the test's run, and drawings, whose ticks depend on them.
+fn without_times(outline: &str) -> String {
+    let mut masked = String::new();
+    for line in outline.lines() {
+        if line.starts_with("svg") {
+            masked.push_str("svg     (drawing)");
+        } else {
+            masked.push_str(&without_dates(line));
+        }
+        masked.push('\n');
+    }
+    masked
+}
+
+/// Replaces days, and the times that follow them, as in `2026-11-21 09:30:05`.
+fn without_dates(line: &str) -> String {
+    let mut masked = String::new();
+    let mut rest = line;
+    while let Some(first) = rest.chars().next() {
+        let matched = ["dddd-dd-dd dd:dd:dd", "dddd-dd-dd dd:dd", "dddd-dd-ddTdd:dd", "dddd-dd-dd"];
+        match matched.into_iter().find(|pattern| begins_with(rest, pattern)) {
+            Some(pattern) => {
+                masked.push_str("DATE");
+                rest = &rest[pattern.len()..];
+            }
+            None => {
+                masked.push(first);
+                rest = &rest[first.len_utf8()..];
+            }
+        }
+    }
+    masked
+}
+
+/// Returns whether `text` begins with `pattern`, in which `d` is a digit.
+fn begins_with(text: &str, pattern: &str) -> bool {
+    let fits =
+        |(expected, actual): (u8, u8)| if expected == b'd' { actual.is_ascii_digit() } else { actual == expected };
+    text.len() >= pattern.len() && pattern.bytes().zip(text.bytes()).all(fits)
 }
 
 #[test]

@@ -189,7 +189,8 @@ fn fleet_file() -> String {
     for site in SITES {
         file += &format!("[[link]]\nname = \"{site}-uplink\"\nlabels = {{ site = \"{site}\" }}\nrate = \"40Mbit/s\"\n");
     }
-    file += "[[mesh]]\nname = \"rate\"\nbetween = [\"hosts\"]\ntest = \"stream --time 0.5s --warmup 0.2s --repeats 1\"\n";
+    file +=
+        "[[mesh]]\nname = \"rate\"\nbetween = [\"hosts\"]\ntest = \"stream --time 0.5s --warmup 0.2s --repeats 1\"\n";
     file + "every = \"10s\"\nslip = \"10s\"\nsample = 2\n"
 }
 

@@ -115,10 +115,11 @@ fn lines(preview: &Preview, span: Nanos, verbose: bool) -> Vec<String> {
     }
     for mesh in &preview.meshes {
         lines.push(format!(
-            "{}: {} trials of {} pairs, {}, {}",
+            "{}: {} trials of {} {}, {}, {}",
             mesh.mesh,
             grouped(mesh.trials),
             grouped(mesh.pairs),
+            if mesh.pairs == 1 { "pair" } else { "pairs" },
             mesh.bytes,
             mesh.time
         ));

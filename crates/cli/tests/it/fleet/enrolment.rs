@@ -27,16 +27,16 @@ fn invitations_admit_the_members_that_they_count() {
 fn invitations_expire_and_are_checked() {
     let mut fleet = FleetPlace::new();
     fleet.serve("--roles admit");
-    let code = fleet.invite("--expires 1s");
+    let code = fleet.invite("--expires 1s --uses 1000");
+    let mut number = 0;
     let refused = wait_until("the invitation expires", || {
-        let folder = fleet.path("late");
-        // One that came in time has joined.
-        let _ = std::fs::remove_dir_all(&folder);
-        let _ = fleet.run("fleet revoke late");
-        let ran = fleet.run_as("late", &format!("fleet enrol {code} --name late"));
+        number += 1;
+        let name = format!("late-{number}");
+        let ran = fleet.run_as(&name, &format!("fleet enrol {code} --name {name}"));
         (ran.code != Some(0)).then_some(ran)
     });
     refused.says(3, &["expired", "new invitation"]);
+    assert_eq!(fleet.state(&format!("late-{number}")), "");
     let code = fleet.invite("");
     let damaged = &code[..code.len() - 4];
     for wrong in ["lrf1-AAAA", "hello", damaged] {

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 pub(super) struct FleetPlace {
     // Processes end before the server and the folder go.
     processes: Vec<Running>,
-    _server: NatsServer,
+    pub(super) _server: NatsServer,
     pub(super) place: TestFolder,
 }
 
