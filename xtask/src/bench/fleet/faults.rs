@@ -19,8 +19,6 @@ const HOSTS_OF_SITE: usize = 2;
 const MEGABIT: u64 = 1_000_000;
 /// Size of the file system with the streams of NATS, bytes.
 const STREAM_SPACE: u64 = 256 << 20;
-/// Library that gives a process a wrong clock (Debian's package faketime).
-const FAKETIME: &str = "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1";
 /// The mesh runs for at least this before a fault, and for up to [`MOST_BEFORE`].
 const LEAST_BEFORE: Duration = Duration::from_secs(5);
 const MOST_BEFORE: Duration = Duration::from_secs(20);
@@ -76,6 +74,11 @@ const FAULTS: [(Fault, &str); 10] = [
     (Fault::WrongClock, "clock of a process an hour off"),
 ];
 
+/// Returns the library that gives a process a wrong clock (Debian's package faketime).
+fn faketime() -> String {
+    format!("/usr/lib/{}-linux-gnu/faketime/libfaketime.so.1", std::env::consts::ARCH)
+}
+
 /// Processes that may have a wrong clock.
 const CLOCKED: [&str; 3] = ["schedule-1", "control-1", "store"];
 
@@ -129,8 +132,8 @@ pub(super) fn run(options: &Options<'_>) -> Result<()> {
         if options.only.is_some_and(|only| !name.contains(only)) {
             continue;
         }
-        if fault == Fault::WrongClock && !Path::new(FAKETIME).exists() {
-            bail!("{FAKETIME} is missing: `scripts/install-packages.sh bench` installs it");
+        if fault == Fault::WrongClock && !Path::new(&faketime()).exists() {
+            bail!("{} is missing: `scripts/install-packages.sh bench` installs it", faketime());
         }
         for run in 1..=options.repeats {
             check_interrupt()?;
@@ -255,7 +258,8 @@ impl Trials {
                 let name = CLOCKED[run as usize % CLOCKED.len()];
                 self.lab.kill(name);
                 let hour = if self.chance.below(2) == 0 { "+3600s" } else { "-3600s" };
-                let clock = [("LD_PRELOAD", FAKETIME), ("FAKETIME", hour), ("FAKETIME_DONT_FAKE_MONOTONIC", "1")];
+                let library = faketime();
+                let clock = [("LD_PRELOAD", library.as_str()), ("FAKETIME", hour), ("FAKETIME_DONT_FAKE_MONOTONIC", "1")];
                 self.lab.start_with(name, &clock);
                 wait(Duration::from_secs(30))?;
                 self.lab.kill(name);
