@@ -39,7 +39,7 @@ fn main() -> ExitCode {
     let [records, hosts, sites, peers] = numbers[..] else { panic!("arguments: RECORDS HOSTS SITES PEERS") };
     assert!(records > 0 && sites > 0 && peers > 0 && peers < hosts, "each host has peers among the others");
     let fleet = Fleet { records, hosts, sites, peers };
-    let server = Postgres::start_with(&["shared_buffers=512MB", "max_wal_size=4GB"]);
+    let server = Postgres::start_with(&["shared_buffers=512MB", "max_wal_size=1GB"]);
     let url = server.create_database("fleet");
     let store = Store::open(&url.parse().expect("a URL")).expect("opens");
     store.put_hosts(&fleet.members()).expect("hosts");
