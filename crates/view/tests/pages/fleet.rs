@@ -1,11 +1,13 @@
 //! Pages of a fleet.
 
 use crate::place::{TestView, pair_record, stream_record};
+use crate::snapshots::without_times;
 use linerate_report::Language;
 use linerate_store::FleetHost;
+use linerate_testsuite::page_outline::outline;
 use linerate_testsuite::report_page::axe_faults;
 use linerate_testsuite::server_test;
-use linerate_testsuite::servers::axe;
+use linerate_testsuite::servers::{Postgres, axe};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -241,5 +243,24 @@ fn no_fleet_page_has_a_serious_fault() {
         assert!(html.contains("<style>"), "{page}");
         assert_eq!(axe_faults(&script, &html, 1_280, true), Vec::<String>::new(), "{page}");
         assert_eq!(axe_faults(&script, &html, 390, false), Vec::<String>::new(), "{page}, narrow");
+    }
+}
+
+/// The pages on PostgreSQL are those on SQLite.
+#[server_test(Program("pg_ctlcluster|postgres"))]
+fn pages_on_postgres_are_the_same() {
+    let server = Postgres::start();
+    let location = server.create_database("view").parse().expect("a URL");
+    let folder = tempfile::tempdir().expect("a folder");
+    let postgres = TestView::over(&location, folder, Language::English, None);
+    keep_hosts(&postgres);
+    let sqlite = filled(Language::English);
+    let pages =
+        ["fleet", "fleet?by=host&text=rome", "fleet/sites", "fleet/changes", "fleet/pair?from=rome-1&to=oslo-2"];
+    for page in pages {
+        let [one, other] = [&sqlite, &postgres].map(|place| outline(&place.get(page).body));
+        let [one, other] = [one, other].map(|outline| without_times(&outline));
+        assert_eq!(one, other, "{page}");
+        assert!(one.contains("rome"), "{page}: {one}");
     }
 }

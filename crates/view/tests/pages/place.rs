@@ -35,8 +35,18 @@ impl TestView {
     /// Serves pages to users that a proxy has logged in.
     pub(crate) fn behind(language: Language, proxy: Option<TrustedProxy>) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
-        let path = folder.path().join("results.db");
-        let open = || Store::open(&StoreLocation::file(&path)).expect("opens");
+        let location = StoreLocation::file(folder.path().join("results.db"));
+        Self::over(&location, folder, language, proxy)
+    }
+
+    /// Serves the pages of the store at `location`.
+    pub(crate) fn over(
+        location: &StoreLocation,
+        folder: TempDir,
+        language: Language,
+        proxy: Option<TrustedProxy>,
+    ) -> Self {
+        let open = || Store::open(location).expect("opens");
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("threads");
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");

@@ -81,7 +81,7 @@ fn pages_of_a_fleet() {
 }
 
 /// Masks days and times, which are those of the test's run, and drawings, whose ticks depend on them.
-fn without_times(outline: &str) -> String {
+pub(crate) fn without_times(outline: &str) -> String {
     let mut masked = String::new();
     for line in outline.lines() {
         if line.starts_with("svg") {
