@@ -167,6 +167,8 @@ impl Planner {
         if !self.hosts.set(hosts, &self.file) {
             return;
         }
+        // Labels may have changed.
+        self.host_resources.clear();
         self.number_host_resources();
         for (state, mesh) in self.meshes.iter_mut().zip(&self.file.meshes) {
             state.rounds = self.hosts.rounds(&self.file, mesh, state.seed);
@@ -673,18 +675,23 @@ impl Planner {
         leaving.chain(arriving).map(|link| *link as u32).collect()
     }
 
-    /// Gives each host the number of its resource.
+    /// Gives each host the number of its resource. Agents with the same label `node` are interfaces of one host.
     fn number_host_resources(&mut self) {
         for number in self.host_resources.len()..self.hosts.count() {
-            let name = self.hosts.entry(number as u32).name.clone();
-            self.host_resources.push(self.resources.number(&Resource::Host(name)));
+            let host = self.hosts.entry(number as u32);
+            let machine = host.labels.get("node").map_or_else(|| host.name.clone(), |node| HostName(node.clone()));
+            self.host_resources.push(self.resources.number(&Resource::Host(machine)));
         }
     }
 
     /// Fills in the hosts and directions of links that a trial of a pair uses.
     fn resources_of(&self, pair: PairOfMesh, numbers: &mut Vec<u32>) {
         numbers.clear();
-        numbers.extend([self.host_resources[pair.from as usize], self.host_resources[pair.to as usize]]);
+        let (from, to) = (self.host_resources[pair.from as usize], self.host_resources[pair.to as usize]);
+        numbers.push(from);
+        if to != from {
+            numbers.push(to);
+        }
         let (from, to) = (self.hosts.entry(pair.from), self.hosts.entry(pair.to));
         let flow = self.file.meshes[pair.mesh as usize].flow();
         for (host, other, forward) in [(from, to, Way::Out), (to, from, Way::In)] {

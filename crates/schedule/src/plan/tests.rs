@@ -124,6 +124,36 @@ fn mesh(name: &str, keys: &str) -> String {
 const STREAM: &str = "test = \"stream --time 5s --repeats 1\"";
 
 #[test]
+fn agents_of_one_node_share_its_host() {
+    let mut hosts = hosts(6, 2);
+    for (number, host) in hosts.iter_mut().enumerate() {
+        host.labels.insert("node".to_owned(), format!("n{}", number / 2));
+    }
+    let file = with_groups(&mesh("busy", &format!("between = [\"all\"]\n{STREAM}\nevery = \"1h\"")));
+    let mut planner = Planner::new(file, 1);
+    planner.set_hosts(hosts);
+    let mut simulation = Simulation::new(planner, MIDNIGHT);
+    while simulation.now < MIDNIGHT + 3_600 {
+        simulation.step();
+        simulation.now += 1;
+    }
+    assert!(simulation.trials.len() >= 30, "{} trials", simulation.trials.len());
+    check_resources(&simulation.trials);
+    let node = |name: &HostName| name.0[1..].parse::<usize>().expect("a number") / 2;
+    let mut busy: BTreeMap<usize, Vec<(u64, u64)>> = BTreeMap::new();
+    for trial in &simulation.trials {
+        let nodes = BTreeSet::from([node(&trial.order.from), node(&trial.order.to)]);
+        for each in nodes {
+            busy.entry(each).or_default().push((trial.begins, trial.ends));
+        }
+    }
+    for (node, mut spans) in busy {
+        spans.sort_unstable();
+        assert!(spans.windows(2).all(|pair| pair[0].1 <= pair[1].0), "node {node}: {spans:?}");
+    }
+}
+
+#[test]
 fn each_pair_has_its_turn_in_each_period() {
     let keys = format!("between = [\"all\"]\n{STREAM}\nevery = \"1h\"");
     let mut planner = Planner::new(with_groups(&mesh("m", &keys)), 7);
