@@ -259,7 +259,8 @@ impl Trials {
                 self.lab.kill(name);
                 let hour = if self.chance.below(2) == 0 { "+3600s" } else { "-3600s" };
                 let library = faketime();
-                let clock = [("LD_PRELOAD", library.as_str()), ("FAKETIME", hour), ("FAKETIME_DONT_FAKE_MONOTONIC", "1")];
+                let clock =
+                    [("LD_PRELOAD", library.as_str()), ("FAKETIME", hour), ("FAKETIME_DONT_FAKE_MONOTONIC", "1")];
                 self.lab.start_with(name, &clock);
                 wait(Duration::from_secs(30))?;
                 self.lab.kill(name);
