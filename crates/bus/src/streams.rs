@@ -2,7 +2,7 @@
 //!
 //! | name       | subjects or keys                  | kept                                        |
 //! |------------|-----------------------------------|---------------------------------------------|
-//! | `presence` | signs of life of agents           | the last of each agent, in memory           |
+//! | `presence` | signs of life of agents           | the last of each agent                      |
 //! | `orders`   | trials to be run                  | until a controller has finished them        |
 //! | `records`  | parts of records                  | for a week                                  |
 //! | `pairs`    | the last trial of each pair       | the last of each pair and mesh              |
@@ -10,7 +10,7 @@
 
 use crate::{AgentName, Bus, BusError, Presence, Role};
 use async_nats::jetstream::consumer::{AckPolicy, DeliverPolicy, pull};
-use async_nats::jetstream::stream::{Config, DiscardPolicy, StorageType, Stream};
+use async_nats::jetstream::stream::{Config, DiscardPolicy, Stream};
 use async_nats::jetstream::{self, Context, kv};
 use futures_util::StreamExt as _;
 use serde::de::DeserializeOwned;
@@ -90,7 +90,6 @@ impl Bus {
         let presence = Config {
             subjects: all(format!("linerate.{}.from.*.presence", subjects.fleet())),
             max_messages_per_subject: 1,
-            storage: StorageType::Memory,
             max_age: PRESENCE_KEPT,
             ..self.stream_config("presence")
         };

@@ -30,7 +30,7 @@ const OBSERVED: Duration = Duration::from_secs(60);
 /// Members that enrol or connect at a time.
 const AT_A_TIME: usize = 64;
 /// Records whose ingest is timed.
-const RECORDS: u32 = 20_000;
+const RECORDS: u32 = 5_000;
 /// Records that are published before their acknowledgements are awaited.
 const PUBLISHED: usize = 500;
 /// Pairs that are due at once in the planner's test.
