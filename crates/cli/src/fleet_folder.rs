@@ -10,7 +10,9 @@ use std::path::{Path, PathBuf};
 /// Option for the folder.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct FleetFolder {
-    /// Directory of the fleet's credentials [default: LINERATE_FLEET, else linerate/fleet in the user's data directory]
+    /// Directory of the fleet's credentials
+    ///
+    /// The default is the one that LINERATE_FLEET names, else linerate/fleet in the user's data directory.
     #[arg(long = "dir", value_name = "DIR")]
     directory: Option<PathBuf>,
 }

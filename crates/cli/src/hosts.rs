@@ -532,7 +532,7 @@ mod tests {
 
     #[test]
     fn members_of_a_fleet_are_named_or_chosen_by_a_label() {
-        assert_eq!(names(&["fleet:a", "fleet:site=berlin"]), Ok(vec!["fleet:a>fleet:site=berlin".to_owned()]));
+        assert_eq!(names(&["fleet:a", "fleet:site=berlin"]), Ok(vec!["a>fleet:site=berlin".to_owned()]));
         for wrong in ["fleet:", "fleet:=berlin", "fleet:site=", "fleet:a.b"] {
             let error = names(&[wrong]).expect_err("no member");
             assert!(error.contains(wrong), "{error}");

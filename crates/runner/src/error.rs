@@ -43,6 +43,15 @@ pub enum RunError {
 }
 
 impl RunError {
+    /// Returns whether an agent could not be reached any more.
+    pub(crate) fn is_loss(&self) -> bool {
+        let source = match self {
+            Self::Agent { source, .. } | Self::Host { source: HostFailure::Agent(source), .. } => source,
+            _ => return false,
+        };
+        matches!(source, AgentError::Lost { .. } | AgentError::Unreachable { .. })
+    }
+
     /// Adds the stage of the trial to an agent's error.
     pub(crate) fn in_stage(self, stage: &'static str) -> Self {
         match self {

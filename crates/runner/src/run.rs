@@ -193,7 +193,8 @@ impl Run<'_> {
         on_event: &mut dyn FnMut(Event<'_>),
         cancel: &mut watch::Receiver<bool>,
     ) -> Result<TrialResult, RunError> {
-        let mut sessions = Sessions::new(trial, self.agents, lasting.sampling, lasting.sessions.take());
+        let names = lasting.sessions.take();
+        let mut sessions = Sessions::new(trial, self.agents, lasting.sampling, names.clone());
         if std::mem::take(&mut self.takes_over)
             && let Some(result) = sessions.take_over(attempt).await
         {
@@ -220,6 +221,13 @@ impl Run<'_> {
             Ok(result) => result,
             Err(error) => {
                 self.device.iter_mut().for_each(DeviceWatch::give_up);
+                // The hosts may have gone on to the end of the attempt while nobody could follow them.
+                if error.is_loss()
+                    && names.is_some()
+                    && let Some(result) = sessions.take_over(attempt).await
+                {
+                    return result;
+                }
                 remains.extend(sessions.close().await);
                 return Err(error);
             }

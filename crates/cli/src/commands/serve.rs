@@ -49,7 +49,7 @@ Examples:
   linerate serve --pair                 a code for `linerate hosts add --pair`
   linerate serve --iperf3               serves `iperf3 -c` too, on port 5201
   linerate serve invite --for 1h        a URL that allows less, for an hour
-  linerate serve --fleet                serves the fleet that this host was enrolled in, too
+  linerate serve --fleet                serves the fleet of this host too
 
 The agent URL contains its key. Anyone with it can send traffic from and to this
 machine within the limits: treat it as a password.",
@@ -215,7 +215,7 @@ pub(crate) struct Arguments {
     #[arg(long)]
     announce: bool,
 
-    /// Serve a fleet too [DIR: linerate/fleet in the user's data directory]
+    /// Serve a fleet too [DIR: that of `fleet enrol`]
     ///
     /// The agent dials out to the NATS server of the fleet that `linerate fleet enrol` joined, with the credentials in this
     /// directory. Members of the fleet need no agent URL; the limits of this agent bind them too.

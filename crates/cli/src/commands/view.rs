@@ -19,8 +19,6 @@ Examples:
   linerate view --open                  opens it too
   linerate view --store lab.db --listen 127.0.0.1:8000
   ssh -L 8000:127.0.0.1:8000 HOST linerate view --listen 127.0.0.1:8000
-  linerate view --listen 10.0.0.5:8000 --trusted-header X-Forwarded-User \
-      --trusted-proxy 10.0.0.2 --operators olga
 
 The address contains a key, new at each start. Anyone with the address can read
 the records while the program runs, but not change them.")]
@@ -35,13 +33,15 @@ pub(crate) struct Arguments {
     #[arg(long)]
     open: bool,
 
-    /// Header in which a trusted reverse proxy names the user that it has logged in
+    /// Header with the user's name
+    ///
+    /// A trusted reverse proxy names in it the user that it has logged in.
     ///
     /// Such users need no key. The proxy must replace a header of this name that a browser sends.
     #[arg(long, value_name = "HEADER", requires = "trusted_proxy", help_heading = "Behind a reverse proxy")]
     trusted_header: Option<String>,
 
-    /// Address that the trusted proxy connects from; several by commas
+    /// Address of the proxy; several by commas
     ///
     /// Requests from other addresses that have the header are refused.
     #[arg(
@@ -53,7 +53,7 @@ pub(crate) struct Arguments {
     )]
     trusted_proxy: Vec<IpAddr>,
 
-    /// Users who may read [default: all that the proxy lets through]
+    /// Users who may read [default: all]
     #[arg(
         long,
         value_name = "USER",
@@ -63,7 +63,7 @@ pub(crate) struct Arguments {
     )]
     viewers: Vec<String>,
 
-    /// Users who may read, and delete records
+    /// Users who may also delete records
     #[arg(
         long,
         value_name = "USER",

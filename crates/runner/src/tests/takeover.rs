@@ -1,6 +1,6 @@
 //! A run that was killed is continued by another runner under the same name.
 
-use super::fake::FakeAgents;
+use super::fake::{Act, FakeAgents, Step};
 use super::{BOUND, new_store, plans};
 use crate::{Ended, Keep, Origin, Run};
 use linerate_model::{Plan, RecordId, Sampling, TrialResult};
@@ -63,4 +63,16 @@ async fn sessions_of_an_unfinished_attempt_are_closed_and_it_is_repeated() {
     assert!(closed.contains(&format!("{NAME}-0-0-0")) && closed.contains(&format!("{NAME}-0-0-1")), "{closed:?}");
     let opened_again = agents.log()[entries..].iter().any(|entry| entry.id == format!("{NAME}-0-0-0"));
     assert!(opened_again, "the attempt is made again");
+}
+
+#[tokio::test(start_paused = true)]
+async fn attempt_that_hosts_finished_unseen_is_counted() {
+    let agents = FakeAgents::on(plans::network(), &["a", "c", "b"]).script(|moment| {
+        let is_lost = moment.attempt == 1 && moment.host.0 == "b" && moment.step == Step::Counts;
+        if is_lost { Act::Lose } else { Act::Pass }
+    });
+    let (_folder, store) = new_store();
+    let ended = run_named(plans::sweep(1), &agents, &store, false).await;
+    assert!(ended.failure.is_none(), "{:?}", ended.failure);
+    assert!(ended.record.trials[0].is_counted(), "{:?}", ended.record.trials[0].failure());
 }

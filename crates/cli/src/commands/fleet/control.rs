@@ -6,7 +6,7 @@ use crate::output::{print, say};
 use linerate_fleet::{Pause as PauseState, ScheduleStatus, request_run, set_pause};
 use linerate_units::{Nanos, grouped};
 
-/// Show what the fleet does: agents present, trials in progress, missed slots, alerts
+/// Show agents present, trials in progress, missed slots, alerts
 #[derive(Debug, clap::Args)]
 pub(crate) struct Status {
     /// Print JSON
@@ -21,8 +21,8 @@ pub(crate) struct Status {
 #[derive(Debug, clap::Args)]
 pub(crate) struct Pause {
     /// Reason, shown by `linerate fleet status`
-    #[arg(long, default_value = "")]
-    reason: String,
+    #[arg(long)]
+    reason: Option<String>,
 
     #[command(flatten)]
     folder: FleetFolder,
@@ -97,7 +97,9 @@ fn lines(schedule: &ScheduleStatus, now_unix_s: u64) -> Vec<String> {
 pub(super) async fn pause(pause: Pause) -> Result<(), Failure> {
     let bus = pause.folder.connect().await?;
     let by = bus.credentials().name.to_string();
-    set_pause(&bus, Some(&PauseState { by, reason: pause.reason })).await.map_err(Failure::measure)?;
+    set_pause(&bus, Some(&PauseState { by, reason: pause.reason.unwrap_or_default() }))
+        .await
+        .map_err(Failure::measure)?;
     say("linerate: the fleet is paused; trials in progress are finished");
     Ok(())
 }

@@ -11,17 +11,17 @@ use std::fmt::Write as _;
 /// Hosts or sites of a text matrix. More do not fit a terminal.
 const MAX_NAMES: usize = 40;
 
-/// Show the newest result of each pair of hosts or sites, with what limited it
+/// Show the newest result of each pair, and what limited it
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Rows send, columns receive. A cell of two sites is their slowest pair of hosts.
 The pages of `linerate view --store ...` show more: history, evidence, changes.")]
 pub(crate) struct Matrix {
-    /// Test, as the error for an unknown one lists them [default: the first]
+    /// Test [default: the first]
     #[arg(long)]
     test: Option<String>,
 
-    /// Rows and columns
+    /// Rows and columns: host or site
     #[arg(long, value_enum, default_value_t = By::Host)]
     by: By,
 
@@ -171,7 +171,7 @@ mod tests {
             cells: vec![cell],
         };
         let expected =
-            ["stream --time 1s", "from \\ to  a            b", "a          -  20.0 Mbit/s", "                  shaper"];
+            ["stream --time 1s", "from \\ to  a          b", "a          -  20 Mbit/s", "                 shaper"];
         assert_eq!(lines(&pairs)[..4], expected);
     }
 }

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 /// Time after its last sign of life in which an agent counts as present.
 pub(crate) const PRESENT: Nanos = Nanos::from_secs(30);
 
-/// List the members of the fleet, and when each agent was heard
+/// List the members, and when each agent was heard
 #[derive(Debug, clap::Args)]
 pub(crate) struct List {
     /// Print JSON
@@ -24,7 +24,7 @@ pub(crate) struct List {
     folder: FleetFolder,
 }
 
-/// Revoke a member: it is cut off at once and its key is refused from now on
+/// Cut a member off, and refuse its key from now on
 #[derive(Debug, clap::Args)]
 pub(crate) struct Revoke {
     /// Name of the member

@@ -19,9 +19,9 @@ const SHOWN_ROUNDS: usize = 20;
 /// Pairs of a round that are shown unless all are asked for.
 const SHOWN_PAIRS: usize = 4;
 
-/// Show which trials the fleet's file asks for: rounds, bytes, time, and what is wrong with it
+/// Show the rounds, bytes and time of a file of meshes; nothing is run
 ///
-/// Nothing is run. The hosts are the fleet's agents, or those of --hosts, so that a file can be tried before there is a fleet.
+/// The hosts are the fleet's agents, or those of --hosts, so that a file can be tried before there is a fleet.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Plan {
     /// The meshes, a TOML file
@@ -35,8 +35,10 @@ pub(crate) struct Plan {
     #[arg(long, value_name = "TIME", default_value = "24h")]
     span: Nanos,
 
-    /// Hosts in place of the fleet's, as in a:site=berlin,b:site=paris+role=dc
-    #[arg(long, value_name = "NAME[:KEY=VALUE+...],...", value_delimiter = ',', value_parser = host)]
+    /// Hosts in place of the fleet's, as in a:site=x,b
+    ///
+    /// Names with labels after a colon, joined by `+`: a:site=berlin,b:site=paris+role=dc.
+    #[arg(long, value_name = "HOST,...", value_delimiter = ',', value_parser = host)]
     hosts: Vec<FleetHost>,
 
     /// Show every round and pair

@@ -18,7 +18,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use tokio::sync::watch;
 
-/// Run the fleet: schedule its meshes, run their trials, store the results, admit members
+/// Schedule meshes, run their trials, store results, admit members
 ///
 /// Several may run at once: one of them schedules, all run trials and store results. Each may be killed at any time: its work is
 /// taken over by another.
@@ -27,11 +27,13 @@ pub(crate) struct Serve {
     /// The meshes, a TOML file; needed to schedule
     file: Option<PathBuf>,
 
-    /// Parts to run [default: schedule if there is a file, control, store, and admit if the keys of the fleet are here]
+    /// Parts: schedule, control, store or admit
+    ///
+    /// The default is control (trials) and store, schedule if there is a file, and admit if the keys of the fleet are here.
     #[arg(long, value_name = "PART,...", value_delimiter = ',')]
     roles: Vec<Part>,
 
-    /// Serve metrics for Prometheus at this address, at /metrics
+    /// Serve metrics for Prometheus, at /metrics
     #[arg(long, value_name = "ADDRESS:PORT")]
     listen: Option<SocketAddr>,
 

@@ -22,19 +22,30 @@ pub(crate) struct Create {
     /// Name of the fleet: letters, digits, dashes and underscores
     name: FleetName,
 
-    /// Addresses of the NATS servers as members reach them, separated by commas; tls:// for TLS
-    #[arg(long, value_name = "URL,...", value_delimiter = ',', default_value = "nats://127.0.0.1:4222", value_parser = server)]
+    /// NATS servers [default: nats://127.0.0.1:4222]
+    ///
+    /// Their addresses as members reach them, separated by commas; tls:// for TLS.
+    #[arg(
+        long,
+        value_name = "URL,...",
+        value_delimiter = ',',
+        default_value = "nats://127.0.0.1:4222",
+        hide_default_value = true,
+        value_parser = server
+    )]
     servers: Vec<String>,
 
-    /// Address at which nats-server listens
-    #[arg(long, value_name = "ADDRESS", default_value = "0.0.0.0:4222")]
+    /// Address of nats-server [default: 0.0.0.0:4222]
+    #[arg(long, value_name = "ADDRESS", default_value = "0.0.0.0:4222", hide_default_value = true)]
     listen: String,
 
-    /// Certificate authority of the servers, a PEM file [default: the system's]
+    /// Certificate authority of the servers, PEM
+    ///
+    /// The default is those that the system trusts.
     #[arg(long, value_name = "FILE")]
     authority: Option<PathBuf>,
 
-    /// Directory of another fleet whose NATS servers this one shares
+    /// Share the NATS servers of the fleet there
     #[arg(long, value_name = "DIR")]
     beside: Option<PathBuf>,
 
@@ -47,11 +58,15 @@ pub(crate) struct Create {
 /// A code is a secret for one purpose: to join, until it expires or is used up.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Invite {
-    /// Role of those who join: agent, operator (runs trials), viewer (reads state) or controller (schedules)
-    #[arg(long, default_value = "agent", value_parser = role)]
+    /// agent, operator, viewer, controller [default: agent]
+    ///
+    /// Role of those who join: agents serve, operators run trials, viewers read the state, controllers schedule.
+    #[arg(long, default_value = "agent", hide_default_value = true, value_parser = role)]
     role: Role,
 
-    /// Label that the invitation gives, for example site=berlin; may be repeated
+    /// Label that it gives, as in site=berlin
+    ///
+    /// May be repeated.
     #[arg(long, value_name = "KEY=VALUE", value_parser = label)]
     label: Vec<(String, String)>,
 
@@ -85,7 +100,9 @@ pub(crate) struct Enrol {
     #[arg(long, hide_short_help = true)]
     keep: bool,
 
-    /// Label of this host, for example rack=7; may be repeated. Those of the invitation win
+    /// Label of this host, as in rack=7
+    ///
+    /// May be repeated. Those of the invitation win.
     #[arg(long, value_name = "KEY=VALUE", value_parser = label)]
     label: Vec<(String, String)>,
 

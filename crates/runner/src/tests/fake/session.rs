@@ -340,8 +340,6 @@ impl OpenSession for FakeSession {
     fn counts(&self) -> BoxFuture<'_, Result<HostCounts, AgentError>> {
         Box::pin(async move {
             let act = self.act(Step::Counts);
-            sleep(ANSWER).await;
-            self.answer(Step::Counts, act, "hand over its counts").await?;
             let beside = self.world.beside(&self.assignment.id.0);
             let mut counts = self.world.network.counts(&self.assignment, &beside);
             match act {
@@ -349,8 +347,10 @@ impl OpenSession for FakeSession {
                 Act::Count(garbage) => garbage.put_in(&mut counts),
                 _ => {}
             }
-            let mut kept = self.world.kept.lock().expect("no holder panics");
-            kept.insert(self.assignment.id.clone(), counts.clone());
+            // The host has them, whether its answer arrives or not.
+            self.world.kept.lock().expect("no holder panics").insert(self.assignment.id.clone(), counts.clone());
+            sleep(ANSWER).await;
+            self.answer(Step::Counts, act, "hand over its counts").await?;
             Ok(counts)
         })
     }
