@@ -46,11 +46,13 @@ impl Bus {
         };
         let (link, watched) = watch::channel(Link::Up);
         let events = move |event: Event| {
-            match event {
-                Event::Connected => drop(link.send_replace(Link::Up)),
-                Event::Disconnected | Event::Closed => drop(link.send_replace(Link::Down)),
-                _ => {}
-            }
+            let state = match event {
+                Event::Connected => Some(Link::Up),
+                Event::Disconnected | Event::Closed => Some(Link::Down),
+                _ => None,
+            };
+            // The first connection is no change.
+            link.send_if_modified(|link| state.is_some_and(|state| std::mem::replace(link, state) != state));
             std::future::ready(())
         };
         let mut options = ConnectOptions::new()
