@@ -146,7 +146,7 @@ impl Answers {
 }
 
 impl Call {
-    /// Sends the answer that `answer` makes. Drops it if the caller does, or is silent for [`SILENCE`].
+    /// Sends the answer that `answer` makes. Drops it if the caller does, or is silent for 15 s.
     pub async fn answer<B, E>(self, answer: impl Future<Output = (Head, B)>)
     where
         B: Stream<Item = Result<Bytes, E>>,

@@ -43,7 +43,7 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "URL", hide_short_help = true)]
     remote_write: Option<String>,
 
-    /// Address of `linerate view` for people, to which alerts link, for example https://linerate.example.net/
+    /// Address of `linerate view` for people, to which alerts link, such as `https://linerate.example.net/`
     #[arg(long, value_name = "URL", value_parser = PageLinks::new, hide_short_help = true)]
     pages: Option<PageLinks>,
 
