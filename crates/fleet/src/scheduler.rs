@@ -14,9 +14,9 @@ use futures_util::StreamExt as _;
 use linerate_bus::{Bus, BusError, Link};
 use linerate_engine::Report;
 use linerate_model::RecordId;
-use linerate_schedule::{FleetFile, LastRun, Moment, Order, Outcome, Planner};
+use linerate_schedule::{FleetFile, LastRun, Moment, Order, OrderId, Outcome, Planner};
 use linerate_units::ByteCount;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
 
@@ -25,6 +25,9 @@ const LOOK: Duration = Duration::from_millis(500);
 
 /// Time from one status to the next, and from one look at pause and requests to the next.
 const STATUS: Duration = Duration::from_secs(2);
+
+/// Time from one search for orders whose end was not heard to the next.
+const SEARCH: Duration = Duration::from_secs(30);
 
 /// Options of a scheduler.
 #[derive(Debug, Clone)]
@@ -127,6 +130,7 @@ impl Scheduler<'_> {
         let mut link = self.bus.link();
         let mut paused = false;
         let mut status_at = Instant::now();
+        let mut search_at = Instant::now() + SEARCH;
         let mut missed: BTreeMap<String, u64> = BTreeMap::new();
         let mut look = tokio::time::interval(LOOK);
         look.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -163,6 +167,10 @@ impl Scheduler<'_> {
                 for mesh in take_run_requests(self.bus, meshes).await? {
                     planner.run_now(&mesh, now);
                 }
+            }
+            if begin >= search_at {
+                search_at = begin + SEARCH;
+                self.end_unheard(&mut planner, &mut outstanding, now).await?;
             }
             let due = if paused { Vec::new() } else { planner.due(now) };
             let took = begin.elapsed();
@@ -220,6 +228,26 @@ impl Scheduler<'_> {
         if self.watch_post.ended(&end, now.unix_s) {
             planner.suspect(&end.order.mesh, &end.order.from, &end.order.to, now);
         }
+    }
+
+    /// Ends overdue orders that are no longer in the stream: the message of their end was lost on its way.
+    async fn end_unheard(
+        &self,
+        planner: &mut Planner,
+        outstanding: &mut BTreeMap<String, Order>,
+        now: Moment,
+    ) -> Result<(), BusError> {
+        let overdue: Vec<OrderId> = planner.overdue(now).into_iter().map(|order| order.id.clone()).collect();
+        if overdue.is_empty() {
+            return Ok(());
+        }
+        let kept = self.bus.all_of::<PublishedOrder>("orders", self.bus.subjects().order("*")).await?;
+        let kept: BTreeSet<OrderId> = kept.into_iter().map(|order| order.value.order.id).collect();
+        for id in overdue.into_iter().filter(|id| !kept.contains(id)) {
+            planner.ended(&id, Outcome::Lost, ByteCount::default(), now);
+            outstanding.remove(&id.to_string());
+        }
+        Ok(())
     }
 
     async fn publish(&self, order: &Order, fence: u64, now_unix_s: u64) -> Result<(), BusError> {
