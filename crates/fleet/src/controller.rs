@@ -31,8 +31,12 @@ const SIGN: Duration = Duration::from_secs(8);
 /// Pause before an order is delivered again that cannot begin yet.
 const LATER: Duration = Duration::from_secs(1);
 
-/// Deliveries of an order after which it is given up: whatever it does ends its controllers.
-const MOST_DELIVERIES: i64 = 5;
+/// Deliveries of an order after which it is given up: whatever it does ends its controllers. An order that waits for a
+/// scheduler is delivered every second.
+const MOST_DELIVERIES: i64 = 200;
+
+/// Time that another controller has to continue an order whose slip has passed: it may have been begun in time.
+const GRACE_S: u64 = 3 * ACK_WAIT.as_secs();
 
 /// Trials of one controller at a time.
 const MOST_TRIALS: usize = 64;
@@ -156,7 +160,7 @@ impl Controller<'_> {
             return self.remove(message).await;
         };
         let PublishedOrder { order, record: id, fence } = published_order;
-        let fence = match self.admission(&order, fence, info.stream_sequence) {
+        let fence = match self.admission(&order, fence, info.stream_sequence, info.delivered > 1) {
             Admission::Begin(fence) => fence,
             Admission::Later => {
                 return message.ack_with(AckKind::Nak(Some(LATER))).await.map_err(|error| failed(&error));
@@ -195,7 +199,7 @@ impl Controller<'_> {
         self.finish(message, &id, end).await
     }
 
-    fn admission(&self, order: &linerate_schedule::Order, fence: u64, sequence: u64) -> Admission {
+    fn admission(&self, order: &linerate_schedule::Order, fence: u64, sequence: u64, again: bool) -> Admission {
         let Some(view) = *self.lease.borrow() else { return Admission::Later };
         if !view.is_alive() || fence > view.fence {
             return Admission::Later;
@@ -208,7 +212,9 @@ impl Controller<'_> {
                 Some(_) => {}
             }
         }
-        if view.clock.unix_s() > order.not_after_unix_s { Admission::TooLate } else { Admission::Begin(view.fence) }
+        let grace_s = if again { GRACE_S } else { 0 };
+        let is_late = view.clock.unix_s() > order.not_after_unix_s + grace_s;
+        if is_late { Admission::TooLate } else { Admission::Begin(view.fence) }
     }
 
     /// Waits for `work` and lets the server know meanwhile that the order is being carried out.
