@@ -123,7 +123,7 @@ impl FleetKeys {
     pub fn user_token(&self, user: &NewUser, now_unix_s: u64) -> Result<String, BusError> {
         let is_user = user.public_key.starts_with('U') && KeyPair::from_public_key(&user.public_key).is_ok();
         if !is_user {
-            return Err(BusError::Key("the public key is none of a NATS user".to_owned()));
+            return Err(BusError::Key("the public key does not belong to a NATS user".to_owned()));
         }
         let permissions = Subjects::of(self.fleet.clone()).permissions(user.role, user.name.as_str());
         let claims =

@@ -122,7 +122,7 @@ enum Admission {
     Begin(u64),
     /// Not yet.
     Later,
-    /// Never: it came from a scheduler whose term had ended.
+    /// Never: the term of its scheduler had ended.
     Stale,
     /// Never: its time has passed.
     TooLate,

@@ -164,7 +164,7 @@ impl RecordPublisher {
     }
 }
 
-/// A run whose parts are published.
+/// A run that is published part by part.
 struct PublishedRun<'a> {
     publisher: &'a RecordPublisher,
     id: RecordId,

@@ -1,4 +1,4 @@
-//! Marks of runs whose figure has changed from that of the run before ([`Headline::has_changed_from`]). They are kept in the rows of
+//! Marks of runs with another figure than the run before ([`Headline::has_changed_from`]). They are kept in the rows of
 //! runs, so that a list of such runs is read from an index.
 //!
 //! The run before is the latest earlier finished run of the same command and kind. So a mark depends on two runs, and is renewed as

@@ -32,8 +32,8 @@ pub enum CallError {
         /// Most bytes of a message.
         max: usize,
     },
-    /// The answer is none of an agent.
-    #[error("the answer is none of an agent: {0}")]
+    /// The answer does not come from an agent.
+    #[error("the answer does not come from an agent: {0}")]
     Bad(#[from] BadMessage),
 }
 

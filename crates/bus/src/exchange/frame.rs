@@ -66,7 +66,7 @@ pub(super) struct Part {
     pub(super) end: Option<End>,
 }
 
-/// A message whose headers are none of an exchange.
+/// A message without the headers of an exchange.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the message {0}")]
 pub struct BadMessage(&'static str);

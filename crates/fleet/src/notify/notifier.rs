@@ -121,7 +121,7 @@ impl Notifier {
         }
     }
 
-    /// Returns the error of each target whose newest request failed.
+    /// Returns the errors of the newest requests, one for each target that they failed at.
     pub fn last_errors(&self) -> Vec<String> {
         let errors = self.targets.iter().filter_map(|target| target.queue.last_error().clone());
         errors.collect()

@@ -22,7 +22,7 @@ pub enum PlanWarning {
     UnknownHost {
         /// Its name.
         host: String,
-        /// Where the file names it.
+        /// Place of the name in the file.
         place: String,
     },
     /// A mesh has no two hosts.
