@@ -33,52 +33,42 @@ pub(crate) struct Arguments {
     #[arg(long)]
     open: bool,
 
+    #[command(flatten)]
+    store: StorePath,
+
+    #[command(flatten)]
+    proxy: ProxyOptions,
+}
+
+/// Options for readers that a reverse proxy logs in.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Behind a reverse proxy")]
+struct ProxyOptions {
     /// Header with the user's name
     ///
     /// A trusted reverse proxy names in it the user that it has logged in.
     ///
     /// Such users need no key. The proxy must replace a header of this name that a browser sends.
-    #[arg(long, value_name = "HEADER", requires = "trusted_proxy", help_heading = "Behind a reverse proxy")]
+    #[arg(long, value_name = "HEADER", requires = "trusted_proxy")]
     trusted_header: Option<String>,
 
     /// Address of the proxy; several by commas
     ///
     /// Requests from other addresses that have the header are refused.
-    #[arg(
-        long,
-        value_name = "ADDRESS",
-        value_delimiter = ',',
-        requires = "trusted_header",
-        help_heading = "Behind a reverse proxy"
-    )]
+    #[arg(long, value_name = "ADDRESS", value_delimiter = ',', requires = "trusted_header")]
     trusted_proxy: Vec<IpAddr>,
 
     /// Users who may read [default: all]
-    #[arg(
-        long,
-        value_name = "USER",
-        value_delimiter = ',',
-        requires = "trusted_header",
-        help_heading = "Behind a reverse proxy"
-    )]
+    #[arg(long, value_name = "USER", value_delimiter = ',', requires = "trusted_header")]
     viewers: Vec<String>,
 
     /// Users who may also delete records
-    #[arg(
-        long,
-        value_name = "USER",
-        value_delimiter = ',',
-        requires = "trusted_header",
-        help_heading = "Behind a reverse proxy"
-    )]
+    #[arg(long, value_name = "USER", value_delimiter = ',', requires = "trusted_header")]
     operators: Vec<String>,
-
-    #[command(flatten)]
-    store: StorePath,
 }
 
-impl Arguments {
-    fn proxy(&self) -> Result<Option<TrustedProxy>, Failure> {
+impl ProxyOptions {
+    fn trusted(&self) -> Result<Option<TrustedProxy>, Failure> {
         let Some(header) = &self.trusted_header else { return Ok(None) };
         let Self { trusted_proxy, viewers, operators, .. } = self;
         TrustedProxy::new(header, trusted_proxy.clone(), viewers.clone(), operators.clone())
@@ -88,7 +78,7 @@ impl Arguments {
 }
 
 pub(crate) async fn run(arguments: &Arguments, mut cancel: watch::Receiver<bool>) -> Result<(), Failure> {
-    let proxy = arguments.proxy()?;
+    let proxy = arguments.proxy.trusted()?;
     let store = arguments.store.open()?;
     let listener = TcpListener::bind(arguments.listen).map_err(|error| cannot_listen(arguments.listen, &error))?;
     let exposed = !listener.local_addr().map_err(Failure::measure)?.ip().is_loopback();
@@ -102,7 +92,7 @@ pub(crate) async fn run(arguments: &Arguments, mut cancel: watch::Receiver<bool>
              might read along",
         );
     }
-    if arguments.trusted_proxy.iter().any(|address| address.to_canonical().is_loopback()) {
+    if arguments.proxy.trusted_proxy.iter().any(|address| address.to_canonical().is_loopback()) {
         say(
             "linerate: every program of this machine can connect from the address of the trusted proxy and name any user: \
              run the proxy on a machine of its own if others have accounts here",
