@@ -248,6 +248,16 @@ impl Client {
         Ok(ClockExchange { origin_ns, receive_ns, transmit_ns, destination_ns })
     }
 
+    /// Checks that the agent answers now. An agent that is away for a second fails the check, although other requests
+    /// would wait for it.
+    ///
+    /// # Errors
+    /// The agent does not answer.
+    pub async fn check(&self) -> Result<(), AgentError> {
+        let ask = Ask::new(Method::GET, &["clock"], "go on with the trial");
+        self.repeated(&ask, RETRY_TOGETHER_FOR, async |answer| read(answer).await).await.map(drop)
+    }
+
     /// Returns the properties of the host's interfaces, for tasks with raw frames.
     ///
     /// # Errors

@@ -53,6 +53,12 @@ pub trait OpenSession: Send {
     /// The agent was lost.
     fn stage(&mut self) -> BoxFuture<'_, Result<Stage, AgentError>>;
 
+    /// Checks that the agent answers now. Stages wait longer for an agent that may come back.
+    ///
+    /// # Errors
+    /// The agent does not answer.
+    fn check(&self) -> BoxFuture<'_, Result<(), AgentError>>;
+
     /// Orders the next step.
     ///
     /// # Errors

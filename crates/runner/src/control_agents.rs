@@ -280,6 +280,10 @@ impl OpenSession for ControlSession {
         })
     }
 
+    fn check(&self) -> BoxFuture<'_, Result<(), AgentError>> {
+        Box::pin(self.client.check())
+    }
+
     fn order<'a>(&'a self, order: &'a Order) -> BoxFuture<'a, Result<(), AgentError>> {
         Box::pin(self.client.order(self.handle.id(), order))
     }

@@ -26,8 +26,8 @@ use tokio::time::{Instant, sleep_until};
 /// session.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Time after the failure of a session in which the loss of another agent counts as its cause. A client gives up an
-/// agent that was killed after 1 s to 2 s.
+/// Time after the failure of a session in which the loss of another agent counts as its cause. A check of an agent that
+/// was killed fails after 1 s to 2 s.
 const LOSS_NOTICED: Duration = Duration::from_secs(2);
 
 /// Time from the end of a warm-up to the opening of the window: the order has to reach all hosts.
@@ -424,8 +424,12 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Waits until the agent is lost. Waits forever once the session is over.
+    /// Checks the agent, and waits until it is lost. Waits forever once the session is over.
     async fn loss(&mut self) -> RunError {
+        // An agent that was killed is absent from its fleet at once, but its stages are waited for.
+        if let Err(error) = self.handle.check().await {
+            return self.failed(error);
+        }
         while !matches!(self.stage, Stage::Done | Stage::Failed(_)) {
             match self.handle.stage().await {
                 Ok(stage) => self.stage = stage,

@@ -54,6 +54,22 @@ async fn the_agent_that_was_lost_is_named_where_its_peer_fails_first() {
     }
 }
 
+/// The stages of an agent that was killed are waited for, since it might come back. A check of it fails.
+#[tokio::test(start_paused = true)]
+async fn an_agent_that_fails_its_check_is_named_where_its_peer_fails_first() {
+    for (check, named) in [(Act::Lose, "b: lost the agent"), (Act::Silence, ": a: "), (Act::Pass, ": a: ")] {
+        let agents = FakeAgents::new(&["a", "b"]).script(move |moment| match (moment.host.0.as_str(), moment.step) {
+            ("a", Step::Running) => Act::Fail,
+            ("b", Step::Check) => check,
+            ("b", step) if step >= Step::Running => Act::Delay(SLOW),
+            _ => Act::Pass,
+        });
+        let (ended, time) = execute(plans::sweep(1), &agents, None, None, None, &mut |_| ()).await;
+        let failure = ended.failure.expect("a session failed").to_string();
+        assert!(failure.contains(named) && time < SLOW, "{check:?}: {failure} after {time:?}");
+    }
+}
+
 /// `b` only receives, so that it has sent as soon as it runs. `a` sends on for 100 ms.
 #[tokio::test(start_paused = true)]
 async fn a_host_that_is_lost_between_sent_and_drain_is_noticed_while_the_others_send() {

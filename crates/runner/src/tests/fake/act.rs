@@ -26,6 +26,8 @@ pub(in super::super) enum Step {
     Done,
     /// Its counts are fetched.
     Counts,
+    /// Its agent is checked after another session failed.
+    Check,
     /// It is closed before its end.
     Close,
     /// Its host is asked for its clock, outside of any session.
@@ -33,7 +35,7 @@ pub(in super::super) enum Step {
 }
 
 impl Step {
-    /// All of them, but for the last two.
+    /// All of them, but for the last three.
     pub(in super::super) const ALL: [Self; 12] = [
         Self::Open,
         Self::Preparing,

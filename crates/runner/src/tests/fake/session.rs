@@ -312,6 +312,16 @@ impl OpenSession for FakeSession {
         })
     }
 
+    fn check(&self) -> BoxFuture<'_, Result<(), AgentError>> {
+        Box::pin(async move {
+            match self.act(Step::Check) {
+                Act::Lose => Err(self.lost("go on with the trial", "it was reset")),
+                Act::Silence => std::future::pending().await,
+                _ => Ok(()),
+            }
+        })
+    }
+
     fn order<'a>(&'a self, order: &'a Order) -> BoxFuture<'a, Result<(), AgentError>> {
         Box::pin(async move {
             let step = match order {
