@@ -185,6 +185,8 @@ fn trial(engine: FrameEngine, seconds: u64, rate: u64) -> Result<FrameStreamCoun
         source_mac,
         destination_mac,
         vlans: Vec::new(),
+        priority: 0,
+        dscp: 0,
         source: "198.18.0.1".parse()?,
         destination: "198.18.0.2".parse()?,
         payload: FramePayload::Udp { source_port: 49_152, destination_port: 7 },
@@ -195,6 +197,7 @@ fn trial(engine: FrameEngine, seconds: u64, rate: u64) -> Result<FrameStreamCoun
         streams: vec![FrameStream {
             from: 0,
             to: 1,
+            copies_to: Vec::new(),
             size: FrameSize::with_fcs(64)?,
             rate: Some(FrameRate::per_second(rate)),
             count: None,

@@ -41,6 +41,7 @@ impl PlainFrames {
         let stream = |pair: &PortPair| FrameStream {
             from: pair.from,
             to: pair.to,
+            copies_to: Vec::new(),
             size,
             rate: self.rate,
             count: self.count,

@@ -235,6 +235,7 @@ mod tests {
         let stream = FrameStream {
             from: pair.from,
             to: pair.to,
+            copies_to: Vec::new(),
             size: linerate_units::FrameSize::with_fcs(64).expect("a size"),
             rate: Some(FrameRate::per_second(1_000)),
             count: Some(501),

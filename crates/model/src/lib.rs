@@ -74,8 +74,8 @@ pub use confidence::Confidence;
 pub use counts::{
     BlackHole, CopyCounts, CopyFault, CopyPart, CopyParts, CopySide, CopyStage, Counts, EndCounts, FlowCounts,
     FrameCounts, FramePartCounts, FrameStreamCounts, FrameStreamPart, FramesArrived, FramesSent, Hop, HopAddress,
-    HopSample, HopsCounts, HopsEnd, MplsLabel, MtuProof, PathCounts, PathMtu, ProbedWay, Received, ReceivedDscp, Sent,
-    SizeClassTimes, StageTime, TcpFlow, TooBig, Transactions, WorkTime,
+    HopSample, HopsCounts, HopsEnd, MplsLabel, MtuProof, PathCounts, PathMtu, PortArrivals, ProbedWay, Received,
+    ReceivedDscp, Sent, SizeClassTimes, StageTime, TcpFlow, TooBig, Transactions, WorkTime,
 };
 pub use curve::{ClassPoint, CurveFound, CurveMiss, CurvePeak, CurvePlan, CurvePoint};
 pub use device::{

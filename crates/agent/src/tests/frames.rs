@@ -10,6 +10,7 @@ pub(super) fn frames(time: Nanos, ports: Vec<u16>, rate: Option<u64>) -> Assignm
     let stream = FrameStream {
         from: 0,
         to: 1,
+        copies_to: Vec::new(),
         size: FrameSize::with_fcs(64).expect("a size"),
         rate: rate.map(FrameRate::per_second),
         count: None,
@@ -19,6 +20,8 @@ pub(super) fn frames(time: Nanos, ports: Vec<u16>, rate: Option<u64>) -> Assignm
             source_mac: Mac([2, 0, 0, 0, 0, 1]),
             destination_mac: Mac([2, 0, 0, 0, 0, 2]),
             vlans: Vec::new(),
+            priority: 0,
+            dscp: 0,
             source: "198.18.0.1".parse().expect("an address"),
             destination: "198.18.0.2".parse().expect("an address"),
             payload: FramePayload::Udp { source_port: 7, destination_port: 7 },

@@ -251,7 +251,7 @@ impl Arguments {
             Template::Headers(payload) => payload,
             Template::Raw(_) | Template::Capture(_) => FramePayload::Udp { source_port: PORT, destination_port: PORT },
         };
-        let form = FrameForm { raw, vary: self.vary.clone(), mix: self.sizes.clone() };
+        let form = FrameForm { raw, vary: self.vary.clone(), mix: self.sizes.clone(), ..FrameForm::default() };
         Ok(Sending { between: &self.between, rate, count: self.count, form, payload, size, time, settle: self.settle })
     }
 

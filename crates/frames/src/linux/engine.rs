@@ -149,6 +149,7 @@ mod tests {
         FrameStream {
             from,
             to,
+            copies_to: Vec::new(),
             size: FrameSize::with_fcs(size).expect("a size"),
             rate: rate.map(FrameRate::per_second),
             count: None,
@@ -158,6 +159,8 @@ mod tests {
                 source_mac: Mac::default(),
                 destination_mac: Mac::default(),
                 vlans: Vec::new(),
+                priority: 0,
+                dscp: 0,
                 source: "198.18.0.1".parse().expect("an address"),
                 destination: "198.18.0.2".parse().expect("an address"),
                 payload: FramePayload::Udp { source_port: 7, destination_port: 7 },

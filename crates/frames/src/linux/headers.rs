@@ -145,6 +145,8 @@ mod tests {
             source_mac: Mac([2, 0, 0, 0, 0, 1]),
             destination_mac: Mac([2, 0, 0, 0, 0, 2]),
             vlans: vlans.to_vec(),
+            priority: 0,
+            dscp: 0,
             source: source.parse().unwrap(),
             destination: destination.parse().unwrap(),
             payload,

@@ -92,6 +92,8 @@ mod tests {
             source_mac: Mac([2, 0, 0, 0, 0, 1]),
             destination_mac: Mac([2, 0, 0, 0, 0xff, 0xff]),
             vlans: vec![100, 7],
+            priority: 0,
+            dscp: 0,
             source: "198.18.0.1".parse().unwrap(),
             destination: "198.18.0.2".parse().unwrap(),
             payload: FramePayload::Udp { source_port: 65_000, destination_port: 7 },

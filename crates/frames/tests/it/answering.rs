@@ -35,6 +35,7 @@ fn trial(engine: FrameEngine) -> FramesTask {
         streams: vec![FrameStream {
             from: 0,
             to: 0,
+            copies_to: Vec::new(),
             size: FrameSize::with_fcs(64).unwrap(),
             rate: Some(FrameRate::per_second(10)),
             count: None,
@@ -45,6 +46,8 @@ fn trial(engine: FrameEngine) -> FramesTask {
                 source_mac: own.mac,
                 destination_mac: Mac([2, 0, 0, 0, 0, 9]),
                 vlans: Vec::new(),
+                priority: 0,
+                dscp: 0,
                 source: "198.18.0.2".parse().unwrap(),
                 destination: "198.18.0.9".parse().unwrap(),
                 payload: FramePayload::Udp { source_port: 7, destination_port: 7 },

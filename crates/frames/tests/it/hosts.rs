@@ -39,7 +39,7 @@ fn the_counts_of_both_ends_complement_each_other() {
                     let arrived = far.arrived.unwrap();
                     assert_eq!(arrived.latency.count(), 0, "two hosts have two clocks");
                     assert_eq!((near.flooded, far.flooded), (0, 0));
-                    let whole = FrameStreamCounts::joined(sent, arrived, 0);
+                    let whole = FrameStreamCounts::joined(sent, arrived, far.copies, 0);
                     assert_eq!(whole.intended, 400);
                     assert!(whole.sent > 0, "{whole:?}");
                     assert_eq!((whole.received, whole.duplicates, whole.reordered), (whole.sent, 0, 0), "{whole:?}");

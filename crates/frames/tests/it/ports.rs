@@ -57,12 +57,22 @@ pub(crate) fn stream(from: u16, family: usize, size: u32, rate: Option<u64>, pay
     FrameStream {
         from,
         to: 1 - from,
+        copies_to: Vec::new(),
         size: FrameSize::with_fcs(size).unwrap(),
         rate: rate.map(FrameRate::per_second),
         count: None,
         after: Nanos::new(0),
         time: None,
-        headers: FrameHeaders { source_mac, destination_mac, vlans: Vec::new(), source, destination, payload },
+        headers: FrameHeaders {
+            source_mac,
+            destination_mac,
+            vlans: Vec::new(),
+            priority: 0,
+            dscp: 0,
+            source,
+            destination,
+            payload,
+        },
         form: FrameForm::default(),
     }
 }
@@ -138,7 +148,12 @@ pub(crate) fn counts(task: &FramesTask) -> Counts {
     let caveats = std::mem::take(&mut counted.caveats);
     let FramePartCounts { engine, streams } = part(counted);
     let streams = streams.into_iter().map(|part| {
-        FrameStreamCounts::joined(part.sent.expect("sent here"), part.arrived.unwrap_or_default(), part.flooded)
+        FrameStreamCounts::joined(
+            part.sent.expect("sent here"),
+            part.arrived.unwrap_or_default(),
+            part.copies,
+            part.flooded,
+        )
     });
     Counts { engine, streams: streams.collect(), caveats }
 }

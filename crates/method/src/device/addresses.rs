@@ -158,6 +158,7 @@ impl AddressTest {
         let stream = FrameStream {
             from: if learns { LEARNING } else { TEST },
             to: if learns { TEST } else { LEARNING },
+            copies_to: Vec::new(),
             size: self.size,
             rate: Some(rate),
             count: Some(set.count.into()),

@@ -166,6 +166,7 @@ impl HostTest {
             streams.push(FrameStream {
                 from: pair.from,
                 to: pair.to,
+                copies_to: Vec::new(),
                 size: self.size,
                 rate: Some(stretch.rate),
                 count: Some(stretch.frames),

@@ -324,6 +324,7 @@ impl Device {
         let stream = |pair: &linerate_model::PortPair| FrameStream {
             from: pair.from,
             to: pair.to,
+            copies_to: Vec::new(),
             size,
             rate: Some(share),
             count: None,

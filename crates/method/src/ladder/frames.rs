@@ -41,6 +41,7 @@ pub(crate) fn echoes(full: &Trial) -> Option<Trial> {
     let stream = FrameStream {
         from: 0,
         to: 0,
+        copies_to: Vec::new(),
         size,
         rate: Some(FrameRate::per_second(most.unwrap_or(ECHOES).clamp(1, ECHOES))),
         headers,

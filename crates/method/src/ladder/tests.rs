@@ -156,6 +156,8 @@ fn frames(sent: u64, received: u64) -> Vec<TrialResult> {
         source_mac: Mac::default(),
         destination_mac: Mac::default(),
         vlans: Vec::new(),
+        priority: 0,
+        dscp: 0,
         source: [198, 18, 0, 1].into(),
         destination: [198, 18, 0, 2].into(),
         payload: FramePayload::Udp { source_port: 7, destination_port: 7 },
@@ -163,6 +165,7 @@ fn frames(sent: u64, received: u64) -> Vec<TrialResult> {
     let stream = FrameStream {
         from: 0,
         to: 1,
+        copies_to: Vec::new(),
         size,
         rate: Some(FrameRate::per_second(sent)),
         count: None,

@@ -3,6 +3,7 @@
 use super::{Device, Network, Shortfall};
 use linerate_model::{
     FrameEngine, FramePartCounts, FrameStream, FrameStreamPart, FramesArrived, FramesSent, FramesTask, Histogram,
+    PortArrivals,
 };
 use linerate_units::Nanos;
 
@@ -42,6 +43,15 @@ impl Network {
             let received = flow.sent.saturating_sub(fate.lost.round() as u64);
             let mut latency = Histogram::default();
             latency.record_many(self.device.latency.get().saturating_add((fate.waited * 1e9) as u64), received);
+            let arrived = FramesArrived {
+                received,
+                bytes: stream.bytes(received),
+                expected: flow.sent,
+                last_gap: fate.last_loss.map(moment),
+                time,
+                latency,
+                ..FramesArrived::default()
+            };
             FrameStreamPart {
                 sent: own.contains(&stream.from).then(|| FramesSent {
                     intended: flow.intended,
@@ -51,16 +61,14 @@ impl Network {
                     time,
                     held_up: flow.held_up,
                 }),
-                arrived: own.contains(&stream.to).then(|| FramesArrived {
-                    received,
-                    bytes: stream.bytes(received),
-                    expected: flow.sent,
-                    last_gap: fate.last_loss.map(moment),
-                    time,
-                    latency,
-                    ..FramesArrived::default()
-                }),
+                arrived: own.contains(&stream.to).then(|| arrived.clone()),
                 flooded: 0,
+                copies: stream
+                    .copies_to
+                    .iter()
+                    .filter(|port| own.contains(port))
+                    .map(|port| PortArrivals { port: *port, arrived: arrived.clone() })
+                    .collect(),
             }
         };
         let streams = task.streams.iter().zip(&flows).zip(&fates).map(part).collect();

@@ -5,8 +5,8 @@ use crate::context::Context;
 use crate::frames;
 use linerate_model::{
     Caveat, CaveatKind, Counts, FrameCounts, FrameEngine, FramePartCounts, FrameStreamCounts, FramesArrived,
-    FramesSent, FramesTask, HostName, Load, Measurement, Quantity, Role, RoleCounts, RoleKind, Task, Trial,
-    TrialResult, message,
+    FramesSent, FramesTask, HostName, Load, Measurement, PortArrivals, Quantity, Role, RoleCounts, RoleKind, Task,
+    Trial, TrialResult, message,
 };
 
 pub(super) struct Frames;
@@ -72,10 +72,12 @@ impl Kind for Frames {
         let mut streams = Vec::with_capacity(task.streams.len());
         for index in 0..task.streams.len() {
             let (mut sent, mut arrived, mut flooded) = (None::<FramesSent>, None::<FramesArrived>, 0);
+            let mut copies = Vec::new();
             for part in counted.iter_mut().filter_map(|part| part.streams.get_mut(index)) {
                 sent = sent.or(part.sent.take());
                 arrived = arrived.or(part.arrived.take());
                 flooded += part.flooded;
+                copies.append(&mut part.copies);
             }
             let stream = &task.streams[index];
             let lacking = |port: u16, end: &str| {
@@ -86,7 +88,14 @@ impl Kind for Frames {
             };
             let sent = sent.ok_or_else(|| lacking(stream.from, "left"))?;
             let arrived = arrived.ok_or_else(|| lacking(stream.to, "arrived"))?;
-            streams.push(FrameStreamCounts::joined(sent, arrived, flooded));
+            let place = |copy: &PortArrivals| stream.copies_to.iter().position(|port| *port == copy.port);
+            copies.sort_by_key(place);
+            if copies.len() < stream.copies_to.len() {
+                let counted = |port: &u16| copies.iter().any(|copy| copy.port == *port);
+                let missing = stream.copies_to.iter().find(|port| !counted(port));
+                return Err(lacking(missing.copied().unwrap_or(stream.to), "arrived"));
+            }
+            streams.push(FrameStreamCounts::joined(sent, arrived, copies, flooded));
         }
         // One that fell back to packet sockets is what the whole is measured by.
         let slower = counted.iter().any(|part| part.engine != FrameEngine::Xdp);

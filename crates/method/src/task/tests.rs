@@ -174,6 +174,7 @@ fn frames(ports: &[&str], ways: &[(u16, u16)]) -> Trial {
     let stream = |&(from, to): &(u16, u16)| FrameStream {
         from,
         to,
+        copies_to: Vec::new(),
         size: FrameSize::with_fcs(64).expect("a size"),
         rate: Some(FrameRate::per_second(1_000)),
         count: None,
@@ -183,6 +184,8 @@ fn frames(ports: &[&str], ways: &[(u16, u16)]) -> Trial {
             source_mac: Mac::default(),
             destination_mac: Mac::default(),
             vlans: Vec::new(),
+            priority: 0,
+            dscp: 0,
             source: "198.18.0.1".parse().expect("an address"),
             destination: "198.18.0.2".parse().expect("an address"),
             payload: FramePayload::Udp { source_port: 7, destination_port: 7 },

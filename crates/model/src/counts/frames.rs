@@ -37,6 +37,9 @@ pub struct FrameStreamCounts {
     pub reordered: u64,
     /// Copies that arrived at other ports of the trial.
     pub flooded: u64,
+    /// Arrivals at the further ports of the stream, in its order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub copies: Vec<PortArrivals>,
     /// From the first frame sent to the sending of the last frame before which numbers were missing; to that of the last
     /// frame of all, if it did not arrive. None if the frames that arrived had no gap between them.
     #[serde(default)]
@@ -63,6 +66,11 @@ impl FrameStreamCounts {
     pub fn lost(&self) -> u64 {
         self.intended.max(self.sent).saturating_sub(self.received)
     }
+
+    /// Returns the most frames that can have arrived at a wrong port only. Frames that flood arrive at their own port too.
+    pub fn misforwarded(&self) -> u64 {
+        self.flooded.min(self.sent.saturating_sub(self.received))
+    }
 }
 
 /// What one host counted of a trial.
@@ -83,6 +91,18 @@ pub struct FrameStreamPart {
     pub arrived: Option<FramesArrived>,
     /// Copies that arrived at ports of this host that they were not meant for.
     pub flooded: u64,
+    /// Arrivals at the further ports of the stream that are at this host.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub copies: Vec<PortArrivals>,
+}
+
+/// Arrivals of a stream at one of its further ports.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PortArrivals {
+    /// Index of the port.
+    pub port: u16,
+    /// The frames.
+    pub arrived: FramesArrived,
 }
 
 /// What a host sent of a stream.
@@ -127,7 +147,7 @@ pub struct FramesArrived {
 
 impl FrameStreamCounts {
     /// What became of a stream, from what its two ends counted.
-    pub fn joined(sent: FramesSent, arrived: FramesArrived, flooded: u64) -> Self {
+    pub fn joined(sent: FramesSent, arrived: FramesArrived, copies: Vec<PortArrivals>, flooded: u64) -> Self {
         let last_gap = match arrived.expected < sent.sent {
             true => Some(sent.time),
             false => arrived.last_gap.map(|moment| Nanos::new(moment.saturating_sub(sent.first))),
@@ -141,6 +161,7 @@ impl FrameStreamCounts {
             duplicates: arrived.duplicates,
             reordered: arrived.reordered,
             flooded,
+            copies,
             last_gap,
             sent_bytes: sent.bytes,
             received_bytes: arrived.bytes,
@@ -160,7 +181,7 @@ mod tests {
         let sent = FramesSent { sent: 100, first: 5_000, time: Nanos::new(990), ..FramesSent::default() };
         let gap = |expected, last_gap| {
             let arrived = FramesArrived { expected, last_gap, ..FramesArrived::default() };
-            FrameStreamCounts::joined(sent.clone(), arrived, 0).last_gap
+            FrameStreamCounts::joined(sent.clone(), arrived, Vec::new(), 0).last_gap
         };
         assert_eq!(gap(100, None), None);
         assert_eq!(gap(100, Some(5_300)), Some(Nanos::new(300)), "since the first frame was sent");

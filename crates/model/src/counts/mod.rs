@@ -7,7 +7,9 @@ mod hops;
 
 pub use copy::{CopyCounts, CopyFault, CopyPart, CopyParts, CopySide, CopyStage, SizeClassTimes, StageTime, WorkTime};
 pub use flows::{EndCounts, FlowCounts, PathCounts, Received, ReceivedDscp, Sent, TcpFlow, Transactions};
-pub use frames::{FrameCounts, FramePartCounts, FrameStreamCounts, FrameStreamPart, FramesArrived, FramesSent};
+pub use frames::{
+    FrameCounts, FramePartCounts, FrameStreamCounts, FrameStreamPart, FramesArrived, FramesSent, PortArrivals,
+};
 pub use hops::{
     BlackHole, Hop, HopAddress, HopSample, HopsCounts, HopsEnd, MplsLabel, MtuProof, PathMtu, ProbedWay, TooBig,
 };

@@ -28,11 +28,26 @@ pub struct FrameForm {
     /// Sizes in turn; the stream's size is then the largest.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mix: Option<FrameMix>,
+    /// Number of frames that leave without a pause before the next gap (RFC 2889 appendix A). 0 and 1 space all frames
+    /// evenly.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub burst: u32,
+    /// Whether the frames carry a wrong FCS. Few drivers can send them.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub bad_fcs: bool,
+}
+
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 impl FrameForm {
+    /// Longest burst of RFC 2889 section 4.
+    const MAX_BURST: u32 = 930;
+
     fn check(&self) -> Result<(), OutOfRange> {
-        within("fields that vary", self.vary.len(), 0..=MOST_VARIED)
+        within("fields that vary", self.vary.len(), 0..=MOST_VARIED)?;
+        within("frames of a burst", self.burst, 0..=Self::MAX_BURST)
     }
 
     /// Every frame is as the headers say.

@@ -117,12 +117,22 @@ pub struct FrameHeaders {
     pub destination_mac: Mac,
     /// VLAN identifiers, outermost first (IEEE 802.1Q; two are QinQ, 802.1ad).
     pub vlans: Vec<u16>,
+    /// Priority in every VLAN tag, 0 to 7 (IEEE 802.1Q clause 6.9.3).
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub priority: u8,
+    /// Differentiated services code point of the IP header, 0 to 63 (RFC 2474).
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub dscp: u8,
     /// Sender's IP address; the family of both must agree.
     pub source: IpAddr,
     /// Receiver's IP address.
     pub destination: IpAddr,
     /// What the packet carries.
     pub payload: FramePayload,
+}
+
+fn is_zero(number: &u8) -> bool {
+    *number == 0
 }
 
 /// What a test packet carries.
@@ -174,6 +184,9 @@ pub struct FrameStream {
     pub from: u16,
     /// Index of the port that is to receive.
     pub to: u16,
+    /// Indices of further ports that are to receive each frame, as those of a broadcast.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub copies_to: Vec<u16>,
     /// Size of the frames, FCS counted; of a mix the largest.
     pub size: FrameSize,
     /// Frames per second; none sends without a rate limit.
@@ -201,6 +214,11 @@ impl FrameStream {
 }
 
 impl FrameStream {
+    /// Iterates over the ports that are to receive each frame.
+    pub fn receivers(&self) -> impl Iterator<Item = u16> {
+        std::iter::once(self.to).chain(self.copies_to.iter().copied())
+    }
+
     /// How long it is sent in a trial of `trial` length.
     pub fn length(&self, trial: Nanos) -> Nanos {
         self.time.unwrap_or(trial - self.after)
@@ -271,6 +289,8 @@ impl FrameHeaders {
     fn check(&self) -> Result<(), OutOfRange> {
         within("VLAN tags", self.vlans.len(), 0..=Self::MOST_VLANS)?;
         self.vlans.iter().try_for_each(|vlan| within("as VLAN", *vlan, 0..=Self::LAST_VLAN))?;
+        within("as priority", self.priority, 0..=7)?;
+        within("as DSCP", self.dscp, 0..=63)?;
         if self.source.is_ipv4() != self.destination.is_ipv4() {
             let (source, destination) = (self.source, self.destination);
             return Err(OutOfRange(format!("{source} and {destination} are not of one IP version")));
@@ -306,7 +326,7 @@ impl FramesTask {
         for time in [self.time, self.settle] {
             within("of a trial with frames", time, Nanos::default()..=Window::LONGEST)?;
         }
-        let named = self.streams.iter().flat_map(|stream| [stream.from, stream.to]);
+        let named = self.streams.iter().flat_map(|stream| stream.receivers().chain([stream.from]));
         Self::check_ports(self.ports.len(), named.chain(self.hosts.iter().map(|hosts| hosts.port)))
     }
 

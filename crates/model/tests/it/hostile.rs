@@ -55,6 +55,8 @@ fn headers() -> FrameHeaders {
         source_mac: Mac([2, 0, 0, 0, 0, 1]),
         destination_mac: Mac([2, 0, 0, 0, 0, 2]),
         vlans: vec![100],
+        priority: 0,
+        dscp: 0,
         source: "198.18.0.1".parse().expect("an address"),
         destination: "198.18.0.2".parse().expect("an address"),
         payload: FramePayload::Udp { source_port: 7, destination_port: 7 },
@@ -65,6 +67,7 @@ fn frames() -> Value {
     let stream = FrameStream {
         from: 0,
         to: 1,
+        copies_to: Vec::new(),
         size: FrameSize::with_fcs(1_518).expect("a size"),
         rate: Some(FrameRate::per_second(1_000)),
         count: None,

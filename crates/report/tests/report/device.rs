@@ -24,6 +24,8 @@ fn plan() -> DevicePlan {
         source_mac: Mac([2, 0, 0, 0, 0, 1]),
         destination_mac: Mac([2, 0, 0, 0, 0, 2]),
         vlans: vec![],
+        priority: 0,
+        dscp: 0,
         source: "198.18.0.1".parse().expect("an address"),
         destination: "198.18.0.2".parse().expect("an address"),
         payload: FramePayload::Udp { source_port: 7, destination_port: 7 },

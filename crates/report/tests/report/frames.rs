@@ -54,6 +54,8 @@ pub(crate) fn record() -> Record {
         source_mac: Mac([2, 0, 0, 0, 0, 1]),
         destination_mac: Mac([2, 0, 0, 0, 0, 2]),
         vlans: vec![],
+        priority: 0,
+        dscp: 0,
         source: "198.18.0.1".parse().expect("an address"),
         destination: "198.18.0.2".parse().expect("an address"),
         payload: FramePayload::Udp { source_port: 7, destination_port: 7 },
@@ -61,6 +63,7 @@ pub(crate) fn record() -> Record {
     let stream = |from, to| FrameStream {
         from,
         to,
+        copies_to: Vec::new(),
         size: FrameSize::with_fcs(64).expect("a size"),
         rate: Some(FrameRate::per_second(20_000)),
         count: None,

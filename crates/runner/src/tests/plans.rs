@@ -144,6 +144,8 @@ fn headers() -> FrameHeaders {
         source_mac: Mac([2, 0, 0, 0, 0, 1]),
         destination_mac: Mac([2, 0, 0, 0, 0, 2]),
         vlans: Vec::new(),
+        priority: 0,
+        dscp: 0,
         source: "198.18.0.1".parse().expect("an address"),
         destination: "198.18.0.2".parse().expect("an address"),
         payload: FramePayload::Udp { source_port: 7, destination_port: 7 },
@@ -155,6 +157,7 @@ fn frames_at(rate: u64) -> Trial {
     let stream = FrameStream {
         from: 0,
         to: 1,
+        copies_to: Vec::new(),
         size: FrameSize::with_fcs(1_518).expect("a size"),
         rate: Some(FrameRate::per_second(rate)),
         count: None,

@@ -37,6 +37,8 @@ impl Common {
             source_mac: port.mac,
             destination_mac: found.agent.client.resolve(&ask).await.map_err(Failure::measure)?,
             vlans: self.between.vlan.clone(),
+            priority: 0,
+            dscp: 0,
             source: own,
             destination: target,
             payload: FramePayload::Echo,

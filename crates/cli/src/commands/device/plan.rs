@@ -205,6 +205,8 @@ impl PortOptions {
             source_mac: source.mac,
             destination_mac,
             vlans: self.vlan.clone(),
+            priority: 0,
+            dscp: 0,
             source: own,
             destination: address(to, destination, ipv6),
             payload,
