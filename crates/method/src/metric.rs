@@ -173,6 +173,8 @@ impl Metric {
                 | DeviceTest::Calibrate
                 | DeviceTest::Goals { .. }
                 | DeviceTest::Latency { rate: None }
+                | DeviceTest::Forwarding { .. }
+                | DeviceTest::Broadcast
                 | DeviceTest::All { .. }
         );
         match self {

@@ -54,7 +54,7 @@ impl Offer {
         Self {
             due: sum(|stream| stream.intended),
             sent: sum(|stream| stream.sent),
-            received: sum(|stream| stream.received),
+            received: sum(FrameStreamCounts::received_by_all),
             share,
             held_up: held_up.filter(|_| !is_whole(share)),
             had_room: had_room(run.result),

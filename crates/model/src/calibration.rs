@@ -1,6 +1,6 @@
 //! Calibrations, which measure what the tester reaches with the device bypassed, and the tester limits drawn from them.
 
-use crate::{HostName, RecordId, Summary};
+use crate::{FrameFault, HostName, RecordId, Summary};
 use linerate_units::Nanos;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -78,4 +78,6 @@ pub enum CalibratedSubject {
     Result(String),
     /// Frames of so many bytes, FCS counted.
     FrameBytes(u32),
+    /// Errored frames: the share of those sent that arrived.
+    FrameFault(FrameFault),
 }

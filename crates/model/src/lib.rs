@@ -79,8 +79,10 @@ pub use counts::{
 };
 pub use curve::{ClassPoint, CurveFound, CurveMiss, CurvePeak, CurvePlan, CurvePoint};
 pub use device::{
-    BackToBack, BufferTime, BurstLengths, DeviceFound, DevicePlan, DeviceTest, DirectionCounts, EchoRate, FrameLatency,
-    FrameTesterLimit, GoalBounds, LossCurve, LossPoint, PortPair, Recovery, SearchGoal, Throughput,
+    BackToBack, Broadcast, BroadcastPort, BufferTime, BurstLengths, Congestion, CongestionGroup, DeviceFound,
+    DevicePlan, DeviceTest, DirectionCounts, EchoRate, FaultOutcome, FaultResult, ForwardPressure, Forwarding,
+    ForwardingPoint, FrameFault, FrameLatency, FrameTesterLimit, GoalBounds, LossCurve, LossPoint, PortPair, PortPairs,
+    PortPattern, Presence, Recovery, SearchGoal, Throughput,
 };
 pub use device_load::{DeviceInterface, DeviceLoad, HostCounters};
 pub use encapsulation::{Encapsulation, UnknownEncapsulation};

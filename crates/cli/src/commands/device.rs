@@ -3,9 +3,11 @@
 mod echo;
 pub(super) mod full_frames;
 mod hosts;
+mod layout;
 mod plan;
 mod ports;
 
+pub(in crate::commands) use layout::Layout;
 pub(super) use plan::{Way, fits_line, line_of};
 pub(super) use ports::{Ports, split};
 
@@ -17,7 +19,9 @@ use crate::measure::{Beside, RunRequest, conclude, reach};
 use crate::options::{Family, Results};
 use clap::{Args, Subcommand, ValueEnum};
 use linerate_method::{Metric, calibrated};
-use linerate_model::{Calibrated, DevicePlan, DeviceTest, FrameEngine, FramePayload, Goal, Plan, SearchGoal};
+use linerate_model::{
+    Calibrated, DevicePlan, DeviceTest, FrameEngine, FramePayload, Goal, Plan, PortPattern, SearchGoal,
+};
 use linerate_runner::Ended;
 use linerate_store::{Query, State, Store};
 use linerate_units::{BitRate, FrameRate, Nanos, Ratio};
@@ -179,6 +183,57 @@ enum Test {
         #[arg(long, value_name = "ADDRESS", help_heading = OPTIONS)]
         target: IpAddr,
     },
+    /// Forwarding rates of a full mesh (RFC 2889 section 5.1)
+    ///
+    /// Throughput, forwarding rate at the maximum load (FRMOL) and maximum forwarding rate (MFR); every port sends to every
+    /// other.
+    FullMesh(Forwarding),
+    /// Forwarding rates from one port to many, or back (RFC 2889 section 5.2)
+    Partial {
+        #[command(flatten)]
+        forwarding: Forwarding,
+        /// Direction: out, in or both
+        ///
+        /// From the first port to the others (out), from the others to the first port (in), or both.
+        #[arg(long, value_enum, default_value_t = Direction::Both, help_heading = OPTIONS)]
+        direction: Direction,
+    },
+    /// Forwarding rates across an uplink (RFC 2889 section 5.3)
+    ///
+    /// The first half of the ports is at one device, the second half at another.
+    Backbone {
+        #[command(flatten)]
+        forwarding: Forwarding,
+        /// Also send between ports of one device
+        #[arg(long, help_heading = OPTIONS)]
+        local: bool,
+    },
+    /// Forwarding rates from half of the ports to the others (RFC 2889 5.4)
+    Unidirectional(Forwarding),
+    /// Head-of-line blocking, back pressure (RFC 2889 section 5.5)
+    ///
+    /// Groups of four ports: two senders, an uncongested and a congested receiver. The first sender's frames go to both
+    /// receivers in turn, the second sender's to the congested one, each at the line rate.
+    Congestion(Common),
+    /// Forwarding above the line rate (RFC 2889 section 5.6)
+    ///
+    /// The last port receives. One sending port shortens its gaps to 88 bits if it can; two sending ports overload the
+    /// receiving one.
+    ForwardPressure(Common),
+    /// Frames with errors (RFC 2889 section 5.9)
+    ///
+    /// Oversize and undersize frames and frames with a wrong FCS. Other errors need hardware of its own.
+    Errors {
+        #[command(flatten)]
+        common: Common,
+        /// A cable is in the device's place: measure the ports
+        #[arg(long, help_heading = OPTIONS)]
+        cable: bool,
+    },
+    /// Rate and latency of broadcasts (RFC 2889 section 5.10)
+    ///
+    /// The first port sends, the others receive.
+    Broadcast(Common),
     /// Throughput, latency, loss, burst and recovery in one record
     All {
         #[command(flatten)]
@@ -192,6 +247,29 @@ enum Test {
         #[arg(long, value_name = "N", help_heading = OPTIONS, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
         repeats: u32,
     },
+}
+
+/// Options of the tests of forwarding rates.
+#[derive(Debug, Args)]
+struct Forwarding {
+    #[command(flatten)]
+    common: Common,
+    /// Load step, % of the maximum
+    ///
+    /// Loads go from the maximum down to the throughput.
+    #[arg(long, value_name = "PERCENT", help_heading = OPTIONS, default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=50))]
+    step: u32,
+}
+
+/// Directions of a partial mesh.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Direction {
+    /// One to many
+    Out,
+    /// Many to one
+    In,
+    /// Both at once
+    Both,
 }
 
 /// Search methods.
@@ -240,6 +318,12 @@ pub(super) struct PortOptions {
     #[arg(long)]
     pub(super) both: bool,
 
+    /// Streams between the ports [default: pairs]
+    ///
+    /// The names are those of RFC 2889. The receivers of a port get its frames in turn.
+    #[arg(long, value_parser = choice::<PortPattern>(PATTERNS), hide_short_help = true)]
+    pub(super) pattern: Option<PortPattern>,
+
     #[command(flatten)]
     pub(super) family: Family,
 
@@ -262,6 +346,15 @@ pub(super) struct PortOptions {
     #[arg(long)]
     pub(super) force: bool,
 }
+
+const PATTERNS: Choices = &[
+    ("pairs", "First to second port, third to fourth"),
+    ("full-mesh", "Every port to every other"),
+    ("one-to-many", "First port to the others"),
+    ("many-to-one", "The others to the first port"),
+    ("unidirectional", "First half of the ports to the second"),
+    ("backbone", "Between the halves, both ways"),
+];
 
 const ENGINES: Choices = &[
     ("auto", "XDP if the host supports it, packet sockets otherwise"),
@@ -344,6 +437,16 @@ impl Arguments {
             Test::Recovery { common, repeats } => (common, DeviceTest::Recovery { repeats: *repeats }),
             Test::Echo { common, target } => (common, DeviceTest::Echo { target: *target }),
             Test::All { common, step, repeats } => (common, DeviceTest::All { step_percent: *step, repeats: *repeats }),
+            Test::FullMesh(Forwarding { common, step })
+            | Test::Partial { forwarding: Forwarding { common, step }, .. }
+            | Test::Backbone { forwarding: Forwarding { common, step }, .. }
+            | Test::Unidirectional(Forwarding { common, step }) => {
+                (common, DeviceTest::Forwarding { step_percent: *step })
+            }
+            Test::Congestion(common) => (common, DeviceTest::Congestion),
+            Test::ForwardPressure(common) => (common, DeviceTest::ForwardPressure),
+            Test::Errors { common, cable } => (common, DeviceTest::Errors { cable: *cable }),
+            Test::Broadcast(common) => (common, DeviceTest::Broadcast),
             Test::Addresses { common, most, learn_rate, ageing } => {
                 (common, DeviceTest::Addresses { most: *most, learn_rate: *learn_rate, ageing: *ageing })
             }
@@ -351,6 +454,34 @@ impl Arguments {
                 (common, DeviceTest::Hosts { most: *most, learn_rate: *learn_rate, rate: *rate })
             }
         })
+    }
+
+    /// Returns the streams of the test.
+    ///
+    /// # Errors
+    /// The test has a pattern of its own, and the options ask for another.
+    fn layout(&self) -> Result<Layout, Failure> {
+        let between = &self.parts()?.0.between;
+        let fixed = |pattern, both, local| Layout { pattern, both, local };
+        let layout = match &self.test {
+            Test::FullMesh(_) => fixed(PortPattern::FullMesh, false, false),
+            Test::Partial { direction: Direction::Out, .. } => fixed(PortPattern::OneToMany, false, false),
+            Test::Partial { direction: Direction::In, .. } => fixed(PortPattern::ManyToOne, false, false),
+            Test::Partial { direction: Direction::Both, .. } => fixed(PortPattern::OneToMany, true, false),
+            Test::Backbone { local, .. } => fixed(PortPattern::Backbone, false, *local),
+            Test::Unidirectional(_) => fixed(PortPattern::Unidirectional, false, false),
+            Test::Congestion(_) | Test::ForwardPressure(_) | Test::Errors { .. } | Test::Broadcast(_) => {
+                Layout::default()
+            }
+            Test::Echo { .. } | Test::Addresses { .. } | Test::Hosts { .. } if between.pattern.is_some() => {
+                return Err(Failure::usage("--pattern: this test has streams of its own; leave it out"));
+            }
+            _ => return Ok(between.layout()),
+        };
+        if between.both || between.pattern.is_some() {
+            return Err(Failure::usage("--both, --pattern: this test has streams of its own; leave them out"));
+        }
+        Ok(layout)
     }
 
     /// Output options.
@@ -365,6 +496,14 @@ impl Arguments {
             | Test::Echo { common, .. }
             | Test::All { common, .. }
             | Test::Addresses { common, .. }
+            | Test::Congestion(common)
+            | Test::ForwardPressure(common)
+            | Test::Errors { common, .. }
+            | Test::Broadcast(common)
+            | Test::FullMesh(Forwarding { common, .. })
+            | Test::Partial { forwarding: Forwarding { common, .. }, .. }
+            | Test::Backbone { forwarding: Forwarding { common, .. }, .. }
+            | Test::Unidirectional(Forwarding { common, .. })
             | Test::Hosts { common, .. } => &mut common.results,
         }
     }
@@ -372,7 +511,7 @@ impl Arguments {
     /// Refuses what can be refused before anything is built or reached.
     pub(crate) fn check(&self) -> Result<(), Failure> {
         let (common, test) = self.parts()?;
-        common.between.ports(&test).map(|_| ())
+        common.between.ports(&test, self.layout()?).map(|_| ())
     }
 
     /// The ports as given.
@@ -382,7 +521,8 @@ impl Arguments {
 
     /// Whether its result is compared with the tester limit; a calibration is that limit, and addresses are no rate.
     pub(crate) fn wants_tester_limit(&self) -> bool {
-        self.parts().is_ok_and(|(_, test)| has_tester_limit(&test))
+        // A cable joins two ports.
+        self.parts().is_ok_and(|(common, test)| has_tester_limit(&test) && common.between.ports.len() == 2)
     }
 
     /// The run that it goes on with.
@@ -400,7 +540,8 @@ pub(crate) async fn run(
 ) -> Result<(), Failure> {
     let (common, test) = arguments.parts()?;
     let asked = common.asked(&test)?;
-    conclude(&common.measure(test, &book, &asked, calibrated, cancel).await?, &common.results)
+    let ended = common.measure((test, arguments.layout()?), &book, &asked, calibrated, cancel).await?;
+    conclude(&ended, &common.results)
 }
 
 /// Runs the test as one of several runs of a command; nothing of it is shown.
@@ -412,7 +553,7 @@ pub(crate) async fn run_beside(
     cancel: watch::Receiver<bool>,
 ) -> Result<Ended, Failure> {
     let (common, test) = arguments.parts()?;
-    common.measure(test, book, asked, calibrated, cancel).await
+    common.measure((test, arguments.layout()?), book, asked, calibrated, cancel).await
 }
 
 /// Measures the tester limit, for a lab that is built with the device bypassed.
@@ -423,9 +564,11 @@ pub(crate) async fn calibrate(
 ) -> Result<Vec<Calibrated>, Failure> {
     let (common, test) = arguments.parts()?;
     let asked = common.asked(&test)?;
-    let ports = common.between.ports(&DeviceTest::Calibrate)?;
+    let calibration = calibration_of(&test);
+    let layout = arguments.layout()?;
+    let ports = common.between.ports(&calibration, layout)?;
     let agents = reach(book, &ports.arguments, cancel.clone()).await?;
-    let record = match common.plan(DeviceTest::Calibrate, &ports, &agents).await {
+    let record = match common.plan(calibration, layout, &ports, &agents).await {
         Ok(plan) => asked.calibrate(Plan::of(Goal::Device(plan)), &agents, cancel).await,
         Err(failure) => Err(failure),
     };
@@ -440,19 +583,19 @@ impl Common {
 
     async fn measure(
         &self,
-        test: DeviceTest,
+        (test, layout): (DeviceTest, Layout),
         book: &HostBook,
         asked: &RunRequest,
         calibrated: Vec<Calibrated>,
         cancel: watch::Receiver<bool>,
     ) -> Result<Ended, Failure> {
-        let ports = self.between.ports(&test)?;
+        let ports = self.between.ports(&test, layout)?;
         let mut agents = reach(book, &ports.arguments, cancel.clone()).await?;
         let ended = async {
             let device = self.load.watch(book, &mut agents, &ports.arguments).await?;
             let device_plan = match test {
                 DeviceTest::Echo { target } => self.echo_plan(target, &ports, &agents).await?,
-                test => self.plan(test, &ports, &agents).await?,
+                test => self.plan(test, layout, &ports, &agents).await?,
             };
             let calibrated = match &asked.store {
                 Some(store) if calibrated.is_empty() && has_tester_limit(&device_plan.test) => {
@@ -472,14 +615,17 @@ impl Common {
 /// Tester limits of each size by its newest calibration between the same ports of the same host by the same means and ways.
 fn calibrated_for(plan: &DevicePlan, store: &Store) -> Result<Vec<Calibrated>, Failure> {
     let mut found: Vec<Calibrated> = Vec::new();
-    let finished = Query { states: vec![State::Finished], ..Query::text("calibrate").map_err(Failure::usage)? };
+    let calibration = calibration_of(&plan.test);
+    let command = if calibration == DeviceTest::Calibrate { "calibrate" } else { "errors" };
+    let finished = Query { states: vec![State::Finished], ..Query::text(command).map_err(Failure::usage)? };
     for run in store.list(&finished, 0, RECENT).map_err(Failure::measure)? {
         let mut record = store.load(&run.id.0).map_err(Failure::measure)?;
         let same = |other: &DevicePlan| {
-            other.test == DeviceTest::Calibrate
+            other.test == calibration
                 && other.host == plan.host
                 && other.ports == plan.ports
                 && other.engine == plan.engine
+                && other.pattern == plan.pattern
                 && other.directions.len() == plan.directions.len()
         };
         if record.plan.device().is_some_and(same) {
@@ -494,6 +640,14 @@ fn calibrated_for(plan: &DevicePlan, store: &Store) -> Result<Vec<Calibrated>, F
     Ok(found)
 }
 
+/// Returns the test over a cable by which the tester is calibrated for a test.
+fn calibration_of(test: &DeviceTest) -> DeviceTest {
+    match test {
+        DeviceTest::Errors { .. } => DeviceTest::Errors { cable: true },
+        _ => DeviceTest::Calibrate,
+    }
+}
+
 /// Whether the result is compared with the tester limit: a calibration is that limit, no cable joins the one port of an echo
 /// test, and the others are no search for a rate that the device sustains.
 fn has_tester_limit(test: &DeviceTest) -> bool {
@@ -503,6 +657,8 @@ fn has_tester_limit(test: &DeviceTest) -> bool {
             | DeviceTest::Latency { rate: Some(_) }
             | DeviceTest::Echo { .. }
             | DeviceTest::Addresses { .. }
+            | DeviceTest::Congestion
+            | DeviceTest::Errors { cable: true }
             | DeviceTest::Hosts { .. }
     )
 }
@@ -514,5 +670,6 @@ mod tests {
     #[test]
     fn every_choice_is_a_variant() {
         crate::choice::tests::check::<FrameEngine>(ENGINES);
+        crate::choice::tests::check::<PortPattern>(PATTERNS);
     }
 }

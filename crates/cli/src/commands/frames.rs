@@ -10,7 +10,7 @@ use clap::Args;
 use linerate_frames::first_frame;
 use linerate_method::Metric;
 use linerate_method::frames::PlainFrames;
-use linerate_model::{FrameBytes, FrameForm, FrameMix, FramePayload, Plan, RawFrame, Repeats, Trial, Vary};
+use linerate_model::{DeviceTest, FrameBytes, FrameForm, FrameMix, FramePayload, Plan, RawFrame, Repeats, Trial, Vary};
 use linerate_units::{BitRate, FrameRate, FrameSize, Nanos};
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -154,7 +154,7 @@ impl FromStr for Template {
 
 pub(crate) async fn run(arguments: Arguments, book: HostBook, cancel: watch::Receiver<bool>) -> Result<(), Failure> {
     let sending = arguments.sending()?;
-    let ports = Ports::read_two(&arguments.between.ports)?;
+    let ports = Ports::read(&arguments.between.ports, &DeviceTest::Throughput, arguments.between.layout())?;
     let asked = RunRequest::of(&arguments.results, true, Metric::applies_to_frames)?;
     let mut agents = reach(&book, &ports.arguments, cancel.clone()).await?;
     let ended = async {
@@ -184,23 +184,21 @@ impl Sending<'_> {
     /// Looks at the ports, and returns the trial between them.
     pub(super) async fn trial(&self, ports: &Ports, agents: &ReachedAgents) -> Result<Trial, Failure> {
         let found = ports.find(agents, self.between.force).await?;
-        let [first, second, ..] = &found[..] else {
-            return Err(Failure::usage("--ports takes two ports, as in eth1,eth2"));
-        };
         // A raw frame has addresses of its own.
         let way = if self.form.raw.is_some() { Way::Straight } else { Way::Any };
-        let mut directions = self.between.directions(first, second, self.payload, way).await?;
+        let mut directions = self.between.directions(&found, self.payload, way).await?;
         let smallest = directions[0].headers.smallest_frame();
+        let mtu = found.iter().map(|port| port.info.mtu).min().unwrap_or_default();
         let parts = self.form.mix.iter().flat_map(|mix| mix.parts()).map(|part| part.size);
         for size in std::iter::once(self.size).chain(parts) {
-            self.between.fitting(size, smallest, first.info.mtu.min(second.info.mtu))?;
+            self.between.fitting(size, smallest, mtu)?;
         }
         if let Some(raw) = &self.form.raw {
             // Switches are to learn the address that the frame comes from.
             directions[0].headers.source_mac = raw.source_mac();
         }
         if let (Some(rate), None) = (self.rate, &self.form.mix) {
-            fits_line(rate, self.size, line_of(first, second))?;
+            fits_line(rate, self.size, line_of(&found))?;
         }
         let frames = PlainFrames {
             host: ports.home().clone(),
@@ -279,6 +277,7 @@ impl Arguments {
             ("--ipv6", self.between.family.is_v6()),
             ("--gateway", !self.between.gateway.is_empty()),
             ("--both", self.between.both),
+            ("--pattern", self.between.pattern.is_some()),
         ];
         match given.into_iter().find(|(_, given)| *given) {
             Some((option, _)) => Err(Failure::usage(format!(

@@ -82,6 +82,7 @@ pub(crate) fn run(attempt: &Attempt<'_>) -> Result<Counts, FrameError> {
             first: sent.first,
             time: Nanos::new(sent.last.saturating_sub(sent.first)),
             held_up: Nanos::new(sent.held_up),
+            paused: Nanos::default(),
         });
     }
     for (port, accounts) in accounts.into_iter().enumerate() {

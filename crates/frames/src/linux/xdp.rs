@@ -161,6 +161,7 @@ pub(crate) fn run(attempt: &Attempt<'_>) -> Result<Counts, FrameError> {
             first: sent.first,
             time: Nanos::new(sent.last.saturating_sub(sent.first)),
             held_up: Nanos::new(sent.held_up),
+            paused: Nanos::default(),
         });
     }
     for ((index, stream), part) in (0..).zip(&plan.streams).zip(&mut streams) {

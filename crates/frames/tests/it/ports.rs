@@ -98,6 +98,7 @@ pub(crate) fn trial(engine: FrameEngine, milliseconds: u64, streams: Vec<FrameSt
         time: Nanos::from_millis(milliseconds),
         settle: Nanos::from_millis(300),
         engine,
+        line: None,
         hosts: Vec::new(),
     }
 }

@@ -16,7 +16,7 @@ pub use fit::{Fit, Misfit, Uncalibrated, fit};
 pub use plan::{CannotCalibrate, plan, usual};
 pub use search::{Found, Search};
 
-use linerate_model::{Bypass, Calibrated, CalibratedSubject, Record, Summary};
+use linerate_model::{Bypass, Calibrated, CalibratedSubject, DeviceTest, Record, Summary};
 use linerate_units::Nanos;
 
 /// Returns what the tester reached in each trial of `record`, a calibration that was made for the run that wants it.
@@ -33,6 +33,12 @@ pub fn calibrated(record: &Record) -> Vec<Calibrated> {
     let results = record.results.iter();
     let mut all: Vec<Calibrated> =
         results.map(|result| known(CalibratedSubject::Result(result.name.clone()), result.main.clone())).collect();
+    let on_cable = record.device().filter(|(plan, _)| plan.test == DeviceTest::Errors { cable: true });
+    for result in on_cable.into_iter().flat_map(|(_, found)| &found.faults) {
+        if let Some(share) = result.cable_share {
+            all.push(known(CalibratedSubject::FrameFault(result.fault), one(share)));
+        }
+    }
     // A tester that was too busy to reach anything says nothing of what it can.
     let sizes = record.device().into_iter().flat_map(|(_, found)| &found.throughput);
     for size in sizes.filter(|size| size.frames_per_s > 0.0) {

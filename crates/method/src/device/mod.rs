@@ -5,8 +5,13 @@
 //! one after the other, and at each size through the parts that the test consists of.
 
 mod addresses;
+mod broadcast;
 mod burst;
+mod congestion;
 mod echo;
+mod faults;
+mod forward_pressure;
+mod forwarding;
 mod hosts;
 mod latency;
 mod load;
@@ -20,12 +25,17 @@ use crate::latency::latency_if_any;
 use crate::retry::tell_repeats;
 use crate::sweep::tell;
 use addresses::AddressTest;
+use broadcast::BroadcastTest;
 use burst::BurstTest;
+use congestion::CongestionTest;
 use echo::EchoTest;
+use faults::FaultTest;
+use forward_pressure::ForwardPressureTest;
+use forwarding::ForwardingTest;
 use hosts::HostTest;
 use latency::LatencyTest;
 use linerate_model::{
-    Calibrated, CalibratedSubject, Caveat, CaveatKind, DeviceFound, DevicePlan, DeviceTest, DirectionCounts, FrameForm,
+    Calibrated, Caveat, CaveatKind, DeviceFound, DevicePlan, DeviceTest, DirectionCounts, FrameFault, FrameForm,
     FrameStream, FrameStreamCounts, FramesRun, FramesTask, Latency, Message, MessageValue, Outcome, Record, RunSummary,
     Task, Throughput, Timing, Trial, TrialResult, message,
 };
@@ -43,6 +53,8 @@ const STANDARD_TRIAL: Nanos = Nanos::from_secs(60);
 pub struct Device {
     plan: DevicePlan,
     tester_limits: Vec<TesterLimit>,
+    /// Shares of errored frames that arrived over a cable.
+    fault_shares: Vec<(FrameFault, f64)>,
     found: DeviceFound,
     /// The throughput of the size being measured, once it is known.
     throughput: Option<Throughput>,
@@ -73,6 +85,11 @@ enum Part {
     Echo { target: IpAddr },
     Addresses { most: u32, learn_rate: FrameRate, ageing: Nanos },
     Hosts { most: u32, learn_rate: FrameRate, rate: FrameRate },
+    Forwarding { step_percent: u32 },
+    Congestion,
+    ForwardPressure,
+    Errors { cable: bool },
+    Broadcast,
 }
 
 fn parts(plan: &DevicePlan) -> Vec<Part> {
@@ -106,6 +123,11 @@ fn all_parts(test: &DeviceTest) -> Vec<Part> {
         DeviceTest::Echo { target } => vec![Part::Echo { target }],
         DeviceTest::Addresses { most, learn_rate, ageing } => vec![Part::Addresses { most, learn_rate, ageing }],
         DeviceTest::Hosts { most, learn_rate, rate } => vec![Part::Hosts { most, learn_rate, rate }],
+        DeviceTest::Forwarding { step_percent } => vec![Part::Throughput, Part::Forwarding { step_percent }],
+        DeviceTest::Congestion => vec![Part::Congestion],
+        DeviceTest::ForwardPressure => vec![Part::ForwardPressure],
+        DeviceTest::Errors { cable } => vec![Part::Errors { cable }],
+        DeviceTest::Broadcast => vec![Part::Throughput, Part::Broadcast],
         DeviceTest::All { step_percent, repeats } => vec![
             Part::Throughput,
             Part::Latency(None),
@@ -136,6 +158,11 @@ enum SizeTest {
     Echo(EchoTest),
     Addresses(AddressTest),
     Hosts(HostTest),
+    Forwarding(ForwardingTest),
+    Congestion(CongestionTest),
+    ForwardPressure(ForwardPressureTest),
+    Errors(FaultTest),
+    Broadcast(BroadcastTest),
 }
 
 impl SizeTest {
@@ -150,6 +177,11 @@ impl SizeTest {
             Self::Echo(test) => test.record(run),
             Self::Addresses(test) => test.record(run, plan),
             Self::Hosts(test) => test.record(run, plan),
+            Self::Forwarding(test) => test.record(run),
+            Self::Congestion(test) => test.record(run),
+            Self::ForwardPressure(test) => test.record(run),
+            Self::Errors(test) => test.record(run),
+            Self::Broadcast(test) => test.record(run),
         }
     }
 
@@ -164,6 +196,9 @@ impl SizeTest {
             Self::Echo(test) => message!("known-echo", "echo {bounds}", bounds = test.known()),
             Self::Addresses(test) => test.known(),
             Self::Hosts(test) => test.known(),
+            Self::Errors(test) => test.known(),
+            Self::Forwarding(test) => return test.known(),
+            Self::Congestion(_) | Self::ForwardPressure(_) | Self::Broadcast(_) => return None,
         })
     }
 }
@@ -171,18 +206,11 @@ impl SizeTest {
 impl Device {
     /// The test of `plan`, nothing run yet. `calibrated` is what [`DeviceTest::Calibrate`] found between the same ports.
     pub fn new(plan: &DevicePlan, calibrated: &[Calibrated]) -> Self {
-        let limit = |known: &Calibrated| match known.subject {
-            CalibratedSubject::FrameBytes(frame_bytes) => Some(TesterLimit {
-                record: known.record.clone(),
-                interleaved: known.interleaved,
-                frame_bytes,
-                frames_per_s: known.reached.median,
-            }),
-            CalibratedSubject::Result(_) => None,
-        };
-        let tester_limits = calibrated.iter().filter_map(limit).collect();
+        let tester_limits = calibrated.iter().filter_map(faults::tester_limit).collect();
+        let fault_shares = faults::shares(calibrated);
         let found = DeviceFound::default();
-        let mut device = Self { plan: plan.clone(), tester_limits, found, throughput: None, current: None, done: 0 };
+        let mut device =
+            Self { plan: plan.clone(), tester_limits, fault_shares, found, throughput: None, current: None, done: 0 };
         device.begin(0, 0);
         device
     }
@@ -258,6 +286,13 @@ impl Device {
                 SizeTest::Addresses(AddressTest::new(plan, size, (most, learn_rate, ageing), highest))
             }
             Part::Hosts { most, learn_rate, rate } => SizeTest::Hosts(HostTest::new(size, most, learn_rate, rate)),
+            Part::Forwarding { step_percent } => {
+                SizeTest::Forwarding(ForwardingTest::new(plan, size, step_percent, throughput))
+            }
+            Part::Congestion => SizeTest::Congestion(CongestionTest::new(size)),
+            Part::ForwardPressure => SizeTest::ForwardPressure(ForwardPressureTest::new(plan, size, tester_limit)),
+            Part::Errors { cable } => SizeTest::Errors(FaultTest::new(plan, &self.fault_shares, cable)),
+            Part::Broadcast => SizeTest::Broadcast(BroadcastTest::new(size, throughput)),
         }
     }
 
@@ -288,6 +323,23 @@ impl Device {
             }),
             SizeTest::Addresses(test) => test.next(&self.plan),
             SizeTest::Hosts(test) => test.next(&self.plan),
+            SizeTest::Forwarding(test) => test.next().map(|wanted| load("forwarding", wanted)),
+            SizeTest::ForwardPressure(test) => test.next().map(|wanted| load("forward pressure", wanted)),
+            SizeTest::Congestion(test) => test.is_due().then(|| {
+                let mut task = self.task(size, FrameRate::per_second(1), self.plan.final_time);
+                congestion::shape(&mut task, &self.plan, size);
+                shaped("congestion", task)
+            }),
+            SizeTest::Errors(test) => test.next().map(|(fault, rate, time)| {
+                let mut task = self.task(size, rate, time);
+                faults::shape(&mut task, fault);
+                trial(format!("{} frames at {rate}", fault.name()), task)
+            }),
+            SizeTest::Broadcast(test) => test.is_due().then(|| {
+                let mut task = self.task(size, FrameRate::per_second(1), Nanos::default());
+                broadcast::shape(&mut task);
+                shaped("broadcast latency", task)
+            }),
         }
     }
 
@@ -316,30 +368,61 @@ impl Device {
             SizeTest::Echo(test) => outcome.echo.extend(test.outcome(plan)),
             SizeTest::Addresses(test) => outcome.addresses = Some(test.outcome()),
             SizeTest::Hosts(test) => outcome.hosts = Some(test.outcome(plan)),
+            SizeTest::Forwarding(test) => outcome.forwarding.extend(test.outcome(plan)),
+            SizeTest::Congestion(test) => outcome.congestion.extend(test.outcome(plan)),
+            SizeTest::ForwardPressure(test) => outcome.forward_pressure.extend(test.outcome()),
+            SizeTest::Errors(test) => outcome.faults = test.outcome(),
+            SizeTest::Broadcast(test) => outcome.broadcast.extend(test.outcome()),
         }
+    }
+
+    /// Takes a trial that could not be made. A port that cannot send errored frames ends only their part of the test.
+    fn record_failure(&mut self, reason: &str) -> After {
+        let asked_again = matches!(self.current, Some(Current { test: SizeTest::Errors(_), .. }));
+        if !asked_again {
+            return After::End;
+        }
+        self.done += 1;
+        if let Some(Current { size, part, test: SizeTest::Errors(test) }) = &mut self.current
+            && test.record_failure(reason)
+        {
+            let (size, part, test) = (*size, *part, SizeTest::Errors(test.clone()));
+            self.current = None;
+            self.put_down(&test);
+            self.begin(size, part + 1);
+        }
+        After::GoOn
     }
 
     fn task(&self, size: FrameSize, load: FrameRate, time: Nanos) -> FramesTask {
         let share = FrameRate::per_second((load.get() / self.plan.directions.len().max(1) as u64).max(1));
-        let stream = |pair: &linerate_model::PortPair| FrameStream {
-            from: pair.from,
-            to: pair.to,
-            copies_to: Vec::new(),
-            size,
-            rate: Some(share),
-            count: None,
-            after: Nanos::default(),
-            time: None,
-            headers: pair.headers.clone(),
-            form: FrameForm::default(),
-        };
+        let mut streams: Vec<FrameStream> = Vec::with_capacity(self.plan.directions.len());
+        for pair in &self.plan.directions {
+            // A sender takes its receivers in turn.
+            let turn = streams.iter().filter(|stream| stream.from == pair.from).count() as u64;
+            let of_sender = self.plan.directions.iter().filter(|other| other.from == pair.from).count() as u64;
+            let after = Nanos::new(1_000_000_000 / share.get() * turn / of_sender.max(1));
+            streams.push(FrameStream {
+                from: pair.from,
+                to: pair.to,
+                copies_to: pair.copies_to.clone(),
+                size,
+                rate: Some(share),
+                count: None,
+                after: after.min(Nanos::new(time.get() / 2)),
+                time: None,
+                headers: pair.headers.clone(),
+                form: FrameForm::default(),
+            });
+        }
         FramesTask {
             home: self.plan.host.clone(),
             ports: self.plan.ports.clone(),
-            streams: self.plan.directions.iter().map(stream).collect(),
+            streams,
             time,
             settle: self.plan.settle,
             engine: self.plan.engine,
+            line: self.plan.line,
             hosts: Vec::new(),
         }
     }
@@ -353,8 +436,8 @@ impl Method for Device {
     }
 
     fn record(&mut self, result: &TrialResult) -> After {
-        if result.failure().is_some() {
-            return After::End;
+        if let Some(reason) = result.failure() {
+            return self.record_failure(reason);
         }
         let Some(run) = result.frames().filter(|_| result.is_counted()) else { return After::GoOn };
         let asked = self.asked();
@@ -402,7 +485,7 @@ fn trial(name: String, task: FramesTask) -> Trial {
 
 /// The highest load of all directions together: what the lines carry, or what the tester is known to reach.
 fn highest_load(plan: &DevicePlan, size: FrameSize, tester_limit: Option<&TesterLimit>) -> FrameRate {
-    let lines = plan.line.map(|line| size.line_rate(line).get() * plan.directions.len() as u64);
+    let lines = plan.line_frames(size);
     let reach = tester_limit.map(|tester_limit| tester_limit.frames_per_s as u64);
     FrameRate::per_second([lines, reach].into_iter().flatten().min().unwrap_or(UNKNOWN_LINE).max(2))
 }
@@ -417,17 +500,31 @@ fn sum(run: &FramesRun<'_>, count: impl Fn(&FrameStreamCounts) -> u64) -> u64 {
 fn directions(run: &FramesRun<'_>) -> Vec<DirectionCounts> {
     let port = |index: u16| run.task.ports.get(usize::from(index)).map(ToString::to_string).unwrap_or_default();
     let seconds = run.task.time.as_secs_f64();
-    let one = |(stream, counts): (&FrameStream, &FrameStreamCounts)| DirectionCounts {
-        from: port(stream.from),
-        to: port(stream.to),
-        intended: counts.intended,
-        sent: counts.sent,
-        received: counts.received,
-        duplicates: counts.duplicates,
-        reordered: counts.reordered,
-        frames_per_s: counts.received as f64 / seconds,
-    };
-    run.streams().map(one).collect()
+    let mut directions = Vec::new();
+    for (stream, counts) in run.streams() {
+        let own = DirectionCounts {
+            from: port(stream.from),
+            to: port(stream.to),
+            intended: counts.intended,
+            sent: counts.sent,
+            received: counts.received,
+            duplicates: counts.duplicates,
+            reordered: counts.reordered,
+            frames_per_s: counts.received as f64 / seconds,
+        };
+        let copies = counts.copies.iter().map(|copy| DirectionCounts {
+            to: port(copy.port),
+            received: copy.arrived.received,
+            duplicates: copy.arrived.duplicates,
+            reordered: copy.arrived.reordered,
+            frames_per_s: copy.arrived.received as f64 / seconds,
+            ..own.clone()
+        });
+        let copies: Vec<DirectionCounts> = copies.collect();
+        directions.push(own);
+        directions.extend(copies);
+    }
+    directions
 }
 
 /// The latency of all directions together.

@@ -7,7 +7,7 @@ use linerate_model::{
 /// What a test amounts to so far. Its first rate stands for it: the highest without loss, of echo requests the highest that is
 /// answered, of latency and bursts the rate that they were measured at.
 pub(super) fn of(found: &DeviceFound) -> RunSummary {
-    let DeviceFound { throughput, latency, loss, burst, recovery, echo, addresses, hosts } = found;
+    let DeviceFound { throughput, latency, loss, burst, recovery, echo, addresses, hosts, .. } = found;
     let results = throughput.len()
         + latency.len()
         + loss.len()
@@ -15,7 +15,12 @@ pub(super) fn of(found: &DeviceFound) -> RunSummary {
         + recovery.len()
         + echo.len()
         + usize::from(addresses.is_some())
-        + usize::from(hosts.is_some());
+        + usize::from(hosts.is_some())
+        + found.forwarding.len()
+        + found.congestion.len()
+        + found.forward_pressure.len()
+        + found.faults.len()
+        + found.broadcast.len();
     let rate = || {
         let Throughput { frame_bytes, frames_per_s, firmness, verdict, .. } = throughput.first()?;
         Some((format!("throughput {frame_bytes}"), *frames_per_s, *firmness, Some(verdict)))
@@ -34,7 +39,18 @@ pub(super) fn of(found: &DeviceFound) -> RunSummary {
         let verdict = first.verdict.as_ref();
         Some((format!("loss {}", first.frame_bytes), point.offered_frames_per_s, point.firmness, verdict))
     };
-    let told: Option<(String, f64, Firmness, Option<&Verdict>)> = rate().or_else(echoes).or_else(timed).or_else(lost);
+    let congested = || {
+        let first = found.congestion.first()?;
+        let rate = first.groups.iter().map(|group| group.uncongested_frames_per_s).sum();
+        Some((format!("congestion {}", first.frame_bytes), rate, first.firmness, Some(&first.verdict)))
+    };
+    let pressed = || {
+        let first = found.forward_pressure.first()?;
+        let name = format!("forward pressure {}", first.frame_bytes);
+        Some((name, first.forwarded_frames_per_s, Firmness::Firm, Some(&first.verdict)))
+    };
+    let told: Option<(String, f64, Firmness, Option<&Verdict>)> =
+        rate().or_else(echoes).or_else(timed).or_else(lost).or_else(congested).or_else(pressed);
     let verdict = told.as_ref().and_then(|(.., verdict)| *verdict);
     RunSummary {
         results: u32::try_from(results).unwrap_or(u32::MAX),

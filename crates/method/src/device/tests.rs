@@ -24,11 +24,12 @@ fn headers() -> FrameHeaders {
 }
 
 pub(crate) fn plan(test: DeviceTest, both: bool) -> DevicePlan {
-    let pair = |from, to| PortPair { from, to, headers: headers() };
+    let pair = |from, to| PortPair { from, to, copies_to: Vec::new(), headers: headers() };
     DevicePlan {
         test,
         host: "tester".into(),
         ports: vec!["p0".into(), "p1".into()],
+        pattern: linerate_model::PortPattern::Pairs,
         directions: if both { vec![pair(0, 1), pair(1, 0)] } else { vec![pair(0, 1)] },
         sizes: [64, 512, 1518].map(|size| FrameSize::with_fcs(size).expect("a size")).to_vec(),
         line: Some(BitRate::per_second(10_000_000_000)),

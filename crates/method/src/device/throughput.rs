@@ -334,7 +334,7 @@ fn counted(probe: Probe, offer: &Offer) -> Counted {
 
 /// What the lines of all directions carry, frames per second; none where their rate is unknown.
 pub(crate) fn lines(plan: &DevicePlan, size: FrameSize) -> Option<f64> {
-    plan.line.map(|line| (size.line_rate(line).get() * plan.directions.len() as u64) as f64)
+    plan.line_frames(size).map(|line| line as f64)
 }
 
 fn named_goal(goal: SearchGoal) -> Goal {

@@ -199,6 +199,7 @@ fn frames(ports: &[&str], ways: &[(u16, u16)]) -> Trial {
         time: Nanos::from_secs(1),
         settle: Nanos::default(),
         engine: FrameEngine::Auto,
+        line: None,
         hosts: Vec::new(),
     };
     Trial::new("throughput 64", Task::Frames(task), Timing::UntilDone)
@@ -240,12 +241,12 @@ fn both_ways() -> [HostCounts; 2] {
         counted(vec![RoleCounts::Frames(FramePartCounts { engine: FrameEngine::Xdp, streams })], started)
     };
     let a = vec![
-        FrameStreamPart { sent: Some(sent(1_000, 5_000)), arrived: None, flooded: 3 },
-        FrameStreamPart { sent: None, arrived: Some(arrived(500, None)), flooded: 0 },
+        FrameStreamPart { sent: Some(sent(1_000, 5_000)), arrived: None, flooded: 3, copies: Vec::new() },
+        FrameStreamPart { sent: None, arrived: Some(arrived(500, None)), flooded: 0, copies: Vec::new() },
     ];
     let b = vec![
-        FrameStreamPart { sent: None, arrived: Some(arrived(990, Some(6_000))), flooded: 4 },
-        FrameStreamPart { sent: Some(sent(500, 9_000)), arrived: None, flooded: 0 },
+        FrameStreamPart { sent: None, arrived: Some(arrived(990, Some(6_000))), flooded: 4, copies: Vec::new() },
+        FrameStreamPart { sent: Some(sent(500, 9_000)), arrived: None, flooded: 0, copies: Vec::new() },
     ];
     [part(a, 50), part(b, 40)]
 }

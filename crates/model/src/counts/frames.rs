@@ -29,6 +29,9 @@ pub struct FrameStreamCounts {
     /// For how long in all the sender was held up, beyond what it made up for at once: what was due later left so much later.
     #[serde(default)]
     pub held_up: Nanos,
+    /// Time for which PAUSE frames stopped the sending port.
+    #[serde(default, skip_serializing_if = "Nanos::is_zero")]
+    pub paused: Nanos,
     /// Frames that arrived at the port they were meant for, duplicates left out.
     pub received: u64,
     /// Further copies.
@@ -64,7 +67,12 @@ impl FrameStreamCounts {
     /// Frames that were due and did not arrive. What was never sent counts as lost (RFC 9971 section 4.5.3: the tester's own
     /// shortfall must be looked at before this is believed).
     pub fn lost(&self) -> u64 {
-        self.intended.max(self.sent).saturating_sub(self.received)
+        self.intended.max(self.sent).saturating_sub(self.received_by_all())
+    }
+
+    /// Returns the number of frames that all receivers of the stream received, by the receiver with the fewest.
+    pub fn received_by_all(&self) -> u64 {
+        self.copies.iter().map(|copy| copy.arrived.received).fold(self.received, u64::min)
     }
 
     /// Returns the most frames that can have arrived at a wrong port only. Frames that flood arrive at their own port too.
@@ -120,6 +128,9 @@ pub struct FramesSent {
     pub time: Nanos,
     /// For how long in all the sender was held up.
     pub held_up: Nanos,
+    /// Time for which PAUSE frames stopped the port.
+    #[serde(default, skip_serializing_if = "Nanos::is_zero")]
+    pub paused: Nanos,
 }
 
 /// What arrived of a stream at a host.
@@ -157,6 +168,7 @@ impl FrameStreamCounts {
             sent: sent.sent,
             send_time: sent.time,
             held_up: sent.held_up,
+            paused: sent.paused,
             received: arrived.received,
             duplicates: arrived.duplicates,
             reordered: arrived.reordered,

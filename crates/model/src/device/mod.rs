@@ -1,8 +1,15 @@
 //! Tests of a device with raw frames: what is asked and what was found.
 
 mod found;
+mod pattern;
+mod switching;
 
 pub use found::{BackToBack, BufferTime, BurstLengths, EchoRate, GoalBounds, Recovery, SearchGoal};
+pub use pattern::{PortPairs, PortPattern};
+pub use switching::{
+    Broadcast, BroadcastPort, Congestion, CongestionGroup, FaultOutcome, FaultResult, ForwardPressure, Forwarding,
+    ForwardingPoint, FrameFault, Presence,
+};
 
 use crate::checked::{HIGHEST_RATE, OutOfRange, check_when_read, within};
 use crate::{
@@ -24,7 +31,10 @@ pub struct DevicePlan {
     pub host: HostName,
     /// The ports, each with its host where they are of several.
     pub ports: Vec<PortName>,
-    /// Who sends to whom; with two entries both ways at once.
+    /// Pattern of the streams.
+    #[serde(default)]
+    pub pattern: PortPattern,
+    /// Streams that are sent at the same time.
     pub directions: Vec<PortPair>,
     /// Frame sizes, FCS counted (RFC 2544 section 9.1).
     pub sizes: Vec<FrameSize>,
@@ -50,7 +60,9 @@ impl DevicePlan {
 
     fn check(&self) -> Result<(), OutOfRange> {
         within("ways through the device", self.directions.len(), 1..=Self::MOST)?;
-        FramesTask::check_ports(self.ports.len(), self.directions.iter().flat_map(|pair| [pair.from, pair.to]))?;
+        let named =
+            self.directions.iter().flat_map(|pair| [pair.from, pair.to].into_iter().chain(pair.copies_to.clone()));
+        FramesTask::check_ports(self.ports.len(), named)?;
         within("frame sizes", self.sizes.len(), 1..=Self::MOST)?;
         self.sizes.iter().try_for_each(|size| FrameStream::check_size(*size))?;
         let line = self.line.map_or(0, BitRate::get);
@@ -59,6 +71,20 @@ impl DevicePlan {
             within("of a trial with frames", time, Nanos::default()..=Window::LONGEST)?;
         }
         self.test.check()
+    }
+
+    /// Returns the highest frame rate of all streams together that the lines allow at a size, with equal shares.
+    /// Returns `None` if the rate of the lines is unknown.
+    pub fn line_frames(&self, size: FrameSize) -> Option<u64> {
+        let busiest = |end: fn(&PortPair) -> u16| {
+            let mut streams = vec![0_u64; self.ports.len().max(1)];
+            for pair in &self.directions {
+                streams[usize::from(end(pair))] += 1;
+            }
+            streams.into_iter().max().unwrap_or_default()
+        };
+        let at_one_port = busiest(|pair| pair.from).max(busiest(|pair| pair.to)).max(1);
+        Some(size.line_rate(self.line?).get() * self.directions.len() as u64 / at_one_port)
     }
 
     /// The ports are of several hosts, each of which has its own clock.
@@ -76,6 +102,9 @@ pub struct PortPair {
     pub from: u16,
     /// Index of the receiving port.
     pub to: u16,
+    /// Indices of further ports that are to receive each frame.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub copies_to: Vec<u16>,
     /// The headers of its frames.
     pub headers: FrameHeaders,
 }
@@ -136,6 +165,23 @@ pub enum DeviceTest {
         /// measured.
         ageing: Nanos,
     },
+    /// Forwarding rates between many ports (RFC 2889 sections 5.1 to 5.4, by the pattern of the plan).
+    Forwarding {
+        /// Step of the load from the throughput to the maximum, in percent of the maximum.
+        step_percent: u32,
+    },
+    /// Head-of-line blocking and back pressure (RFC 2889 section 5.5). Each group of four ports has two senders, an
+    /// uncongested and a congested receiver.
+    Congestion,
+    /// Forwarding faster than the medium allows (RFC 2889 section 5.6). The last port receives, the others send.
+    ForwardPressure,
+    /// Errored frames (RFC 2889 section 5.9).
+    Errors {
+        /// Whether a cable is in the device's place, to find out which errors the ports can send.
+        cable: bool,
+    },
+    /// Rate and latency of broadcasts (RFC 2889 section 5.10). The first port sends.
+    Broadcast,
     /// How many neighbours a router holds, and what happens past that. The first port sends through the router to hosts in a
     /// row behind the second, from the address after the direction's destination on; a third listens for what floods.
     Hosts {
@@ -160,6 +206,8 @@ impl DeviceTest {
         let repeats = |times: u32| within("repeats", times, 1..=Self::MOST_REPEATS);
         match self {
             Self::Throughput | Self::Calibrate | Self::Latency { rate: None } | Self::Echo { .. } => Ok(()),
+            Self::Congestion | Self::ForwardPressure | Self::Errors { .. } | Self::Broadcast => Ok(()),
+            Self::Forwarding { step_percent } => step(*step_percent),
             Self::Latency { rate: Some(rate) } => frames(*rate),
             Self::Loss { step_percent } => step(*step_percent),
             Self::Goals { goals } => within("search goals", goals.len(), 0..=SearchGoal::ALL.len()),
@@ -200,6 +248,21 @@ pub struct DeviceFound {
     /// The highest rate of answered echo requests, by frame size.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub echo: Vec<EchoRate>,
+    /// Forwarding rates between many ports, by frame size.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub forwarding: Vec<Forwarding>,
+    /// Congestion control, by frame size.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub congestion: Vec<Congestion>,
+    /// Forward pressure, by frame size.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub forward_pressure: Vec<ForwardPressure>,
+    /// Errored frames, by kind of error.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub faults: Vec<FaultResult>,
+    /// Broadcasts, by frame size.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub broadcast: Vec<Broadcast>,
     /// The address table.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub addresses: Option<AddressTable>,

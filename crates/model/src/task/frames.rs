@@ -5,7 +5,7 @@
 
 use crate::checked::{OutOfRange, check_when_read, rate, within};
 use crate::{FrameForm, HostName, PortName, Window};
-use linerate_units::{FrameRate, FrameSize, Nanos};
+use linerate_units::{BitRate, FrameRate, FrameSize, Nanos};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -241,6 +241,9 @@ pub struct FramesTask {
     pub settle: Nanos,
     /// By which means.
     pub engine: FrameEngine,
+    /// Rate of the ports' lines, by which PAUSE frames count time. `None` if it is unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<BitRate>,
     /// Hosts that the tester answers for while the trial runs, beside the streams' own ends.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hosts: Vec<SimulatedHosts>,

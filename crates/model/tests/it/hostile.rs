@@ -78,6 +78,8 @@ fn frames() -> Value {
             raw: None,
             vary: vec![Vary { field: VaryField::SourceIp, count: 100, order: VaryOrder::Counting }],
             mix: Some(FrameMix::imix()),
+            burst: 16,
+            bad_fcs: false,
         },
     };
     let hosts =
@@ -90,6 +92,7 @@ fn frames() -> Value {
             time: Nanos::from_secs(1),
             settle: Nanos::from_secs(2),
             engine: FrameEngine::Auto,
+            line: None,
             hosts: vec![hosts],
         }),
         Timing::UntilDone,
@@ -278,11 +281,12 @@ fn every_hostile_value_of_a_plan_is_refused_when_it_is_read() {
 fn every_hostile_value_of_a_device_test_is_refused_when_it_is_read() {
     let rate = FrameRate::per_second(1_000);
     let test = |test: DeviceTest| {
-        let pair = PortPair { from: 0, to: 1, headers: headers() };
+        let pair = PortPair { from: 0, to: 1, copies_to: Vec::new(), headers: headers() };
         let plan = DevicePlan {
             test,
             host: "a".into(),
             ports: vec!["p0".into(), "p1".into()],
+            pattern: linerate_model::PortPattern::Pairs,
             directions: vec![pair],
             sizes: vec![FrameSize::with_fcs(64).expect("a size")],
             line: Some(BitRate::per_second(1_000_000_000)),

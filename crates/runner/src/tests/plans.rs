@@ -173,6 +173,7 @@ fn frames_at(rate: u64) -> Trial {
         time: Nanos::from_millis(100),
         settle: Nanos::from_millis(10),
         engine: FrameEngine::Auto,
+        line: None,
         hosts: Vec::new(),
     };
     Trial::new("frames 1518", Task::Frames(task), Timing::UntilDone)
@@ -192,7 +193,8 @@ pub(super) fn device_plan(test: DeviceTest) -> DevicePlan {
         test,
         host: "a".into(),
         ports: vec!["a:p0".into(), "b:p0".into()],
-        directions: vec![PortPair { from: 0, to: 1, headers: headers() }],
+        pattern: linerate_model::PortPattern::Pairs,
+        directions: vec![PortPair { from: 0, to: 1, copies_to: Vec::new(), headers: headers() }],
         sizes: vec![FrameSize::with_fcs(64).expect("a size")],
         line: Some(BitRate::per_second(1_000_000_000)),
         search_time: Nanos::from_millis(100),

@@ -1,6 +1,7 @@
 //! `linerate device echo`: from one port to whoever answers, and back.
 
 use super::Common;
+use super::layout::Layout;
 use super::plan::address;
 use super::ports::Ports;
 use crate::exit::Failure;
@@ -46,7 +47,7 @@ impl Common {
         let default = if target.is_ipv6() { SIZE_IPV6 } else { SIZE };
         let sizes = self.sizes_or(&[default], headers.smallest_frame(), port.mtu)?;
         let line = self.line.or_else(|| found.speed());
-        let directions = vec![PortPair { from: 0, to: 0, headers }];
-        self.plan_of(test, (ports, line), directions, sizes)
+        let directions = vec![PortPair { from: 0, to: 0, copies_to: Vec::new(), headers }];
+        self.plan_of(test, Layout::default(), (ports, line), directions, sizes)
     }
 }

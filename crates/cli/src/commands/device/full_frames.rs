@@ -35,6 +35,7 @@ pub(crate) async fn full_frames(
     let between = PortOptions {
         ports: ends.iter().map(|end| format!("{}:{}", end.host, end.nic.name)).collect(),
         both: false,
+        pattern: None,
         family: Family::of(asked.ip),
         vlan: Vec::new(),
         gateway: Vec::new(),

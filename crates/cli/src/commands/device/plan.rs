@@ -1,5 +1,6 @@
 //! What a device test is asked for, made of its options: ports, sizes, and the frames of each direction.
 
+use super::layout::{Layout, check_addresses};
 use super::ports::{FoundPort, Ports};
 use super::{Common, PortOptions, UDP};
 use crate::exit::Failure;
@@ -52,17 +53,25 @@ impl Common {
     pub(super) async fn plan(
         &self,
         mut test: DeviceTest,
+        layout: Layout,
         ports: &Ports,
         agents: &ReachedAgents,
     ) -> Result<DevicePlan, Failure> {
         let found = ports.find(agents, self.between.force).await?;
-        let [first, second, ..] = &found[..] else {
-            return Err(Failure::usage("--ports: this test takes two ports"));
-        };
-        let directions = self.between.directions(first, second, UDP, Way::of(&test)).await?;
-        let line = self.line.or_else(|| line_of(first, second));
+        check_addresses(&found)?;
+        let mut directions = Vec::new();
+        for (from, to) in layout.streams(found.len() as u16, &test) {
+            let (from, to) = (&found[usize::from(from)], &found[usize::from(to)]);
+            directions.push(self.between.direction(from, to, UDP, Way::of(&test)).await?);
+        }
+        if test == DeviceTest::Broadcast {
+            directions[0].copies_to = (2..found.len() as u16).collect();
+            directions[0].headers.destination_mac = Mac([0xff; 6]);
+        }
+        let line = self.line.or_else(|| line_of(&found));
         let smallest = directions[0].headers.smallest_frame();
-        let mut sizes = self.sizes(smallest, first.info.mtu.min(second.info.mtu))?;
+        let mtu = found.iter().map(|port| port.info.mtu).min().unwrap_or_default();
+        let mut sizes = self.sizes(smallest, mtu)?;
         match &mut test {
             DeviceTest::Addresses { .. } if self.sizes.len() > 1 => {
                 return Err(Failure::usage("--sizes: an address table is tested with frames of one size"));
@@ -79,6 +88,16 @@ impl Common {
                     "--learn-rate and --rate must be above 0: no host is reached without a frame",
                 ));
             }
+            DeviceTest::Congestion | DeviceTest::ForwardPressure if line.is_none() => {
+                return Err(Failure::usage(
+                    "--line: no port reports the rate of its line, by which this test overloads the device; give it, as in \
+                     --line 1Gbit/s",
+                ));
+            }
+            DeviceTest::Errors { .. } if !self.sizes.is_empty() => {
+                return Err(Failure::usage("--sizes: errored frames have sizes of their own"));
+            }
+            DeviceTest::Errors { .. } => sizes.truncate(1),
             DeviceTest::Hosts { most, .. } => {
                 let infos: Vec<PortInfo> = found.iter().map(|port| port.info.clone()).collect();
                 *most = self.hosts_in_room(&infos, *most)?;
@@ -89,13 +108,14 @@ impl Common {
         if let DeviceTest::Latency { rate: Some(rate) } | DeviceTest::Hosts { rate, .. } = &test {
             sizes.iter().try_for_each(|size| fits_line(*rate, *size, line))?;
         }
-        self.plan_of(test, (ports, line), directions, sizes)
+        self.plan_of(test, layout, (ports, line), directions, sizes)
     }
 
     /// The plan with what all tests are told.
     pub(super) fn plan_of(
         &self,
         test: DeviceTest,
+        layout: Layout,
         (ports, line): (&Ports, Option<BitRate>),
         directions: Vec<PortPair>,
         sizes: Vec<FrameSize>,
@@ -111,6 +131,7 @@ impl Common {
             test,
             host: ports.home().clone(),
             ports: ports.names.clone(),
+            pattern: layout.pattern,
             directions,
             sizes,
             line,
@@ -130,8 +151,13 @@ impl Common {
 
 impl PortOptions {
     /// The ports, as many as the test takes.
-    pub(super) fn ports(&self, test: &DeviceTest) -> Result<Ports, Failure> {
-        Ports::read(&self.ports, test)
+    pub(super) fn ports(&self, test: &DeviceTest, layout: Layout) -> Result<Ports, Failure> {
+        Ports::read(&self.ports, test, layout)
+    }
+
+    /// Returns the streams of a command that takes any pattern.
+    pub(in crate::commands) fn layout(&self) -> Layout {
+        Layout { pattern: self.pattern.unwrap_or_default(), both: self.both, local: false }
     }
 
     /// `size`, if these frames can be so short and the ports can carry them.
@@ -159,17 +185,17 @@ impl PortOptions {
         Ok(size)
     }
 
-    /// The frames from the first port to the second, and with `--both` back.
+    /// Returns the streams between the ports.
     pub(in crate::commands) async fn directions(
         &self,
-        first: &FoundPort<'_>,
-        second: &FoundPort<'_>,
+        ports: &[FoundPort<'_>],
         payload: FramePayload,
         way: Way,
     ) -> Result<Vec<PortPair>, Failure> {
-        let mut directions = vec![self.direction(first, second, payload, way).await?];
-        if self.both {
-            directions.push(self.direction(second, first, payload, way).await?);
+        check_addresses(ports)?;
+        let mut directions = Vec::new();
+        for (from, to) in self.layout().streams(ports.len() as u16, &DeviceTest::Throughput) {
+            directions.push(self.direction(&ports[usize::from(from)], &ports[usize::from(to)], payload, way).await?);
         }
         Ok(directions)
     }
@@ -211,7 +237,7 @@ impl PortOptions {
             destination: address(to, destination, ipv6),
             payload,
         };
-        Ok(PortPair { from, to, headers })
+        Ok(PortPair { from, to, copies_to: Vec::new(), headers })
     }
 
     /// Refuses tags where a neighbour is asked for its address: the question has none, so nobody in the VLAN would hear it.
@@ -250,9 +276,9 @@ pub(super) fn address(index: u16, port: &PortInfo, ipv6: bool) -> IpAddr {
     port.ipv4.map_or(benchmark, |(address, _)| address).into()
 }
 
-/// What the slower of two ports' lines carries; none where neither knows.
-pub(in crate::commands) fn line_of(first: &FoundPort<'_>, second: &FoundPort<'_>) -> Option<BitRate> {
-    first.speed().into_iter().chain(second.speed()).min()
+/// Returns the rate of the slowest line. Returns `None` if no port reports one.
+pub(in crate::commands) fn line_of(ports: &[FoundPort<'_>]) -> Option<BitRate> {
+    ports.iter().filter_map(FoundPort::speed).min()
 }
 
 /// Refuses a rate that a line does not carry.

@@ -1,5 +1,6 @@
 //! `--ports`: which interfaces of which hosts test the device.
 
+use super::layout::Layout;
 use crate::exit::Failure;
 use crate::hosts::{HostArguments, LOCAL, ReachedAgents, together};
 use crate::session;
@@ -42,11 +43,11 @@ pub(crate) fn split(text: &str) -> (&str, &str) {
 impl Ports {
     /// The two ports of plain frames.
     pub(in crate::commands) fn read_two(texts: &[String]) -> Result<Self, Failure> {
-        Self::read(texts, &DeviceTest::Throughput)
+        Self::read(texts, &DeviceTest::Throughput, Layout::default())
     }
 
     /// As many ports as the test takes, each once.
-    pub(super) fn read(texts: &[String], test: &DeviceTest) -> Result<Self, Failure> {
+    pub(in crate::commands) fn read(texts: &[String], test: &DeviceTest, layout: Layout) -> Result<Self, Failure> {
         let (given, interfaces): (Vec<&str>, Vec<&str>) = texts.iter().map(|text| split(text)).unzip();
         if given.iter().any(|host| host.is_empty()) || !interfaces.iter().all(|name| may_be_interface(name)) {
             // Not what was given: an agent URL holds a secret.
@@ -55,15 +56,7 @@ impl Ports {
                  'linerate://...:eth1'",
             ));
         }
-        let (wanted, example) = match test {
-            DeviceTest::Addresses { .. } => (3..=3, "three ports (test, learning, monitoring), as in eth1,eth2,eth3"),
-            DeviceTest::Hosts { .. } => (2..=3, "two ports, or three to listen for what floods, as in eth1,eth2"),
-            DeviceTest::Echo { .. } => (1..=1, "one port, as in eth1"),
-            _ => (2..=2, "two ports, as in eth1,eth2"),
-        };
-        if !wanted.contains(&texts.len()) {
-            return Err(Failure::usage(format!("--ports takes {example}; {} were given", texts.len())));
-        }
+        layout.check(texts.len(), test)?;
         let (arguments, hosts) = together(&given).map_err(Failure::usage)?;
         let several = hosts.iter().any(|host| *host != hosts[0]);
         let name = |(host, interface): (&HostName, &str)| PortName {
@@ -129,7 +122,7 @@ mod tests {
     /// The names in the record, with the first host.
     fn read(ports: &str, test: &DeviceTest) -> Option<(String, Vec<String>)> {
         let texts: Vec<String> = ports.split(',').map(str::to_owned).collect();
-        let ports = Ports::read(&texts, test).ok()?;
+        let ports = Ports::read(&texts, test, Layout::default()).ok()?;
         Some((ports.home().to_string(), ports.names.iter().map(ToString::to_string).collect()))
     }
 
@@ -180,10 +173,10 @@ mod tests {
         for _ in 0..20_000 {
             let words = (0..random.random_range(1..9)).map(|_| pieces[random.random_range(0..pieces.len())]);
             let texts: Vec<String> = words.collect::<String>().split(',').map(str::to_owned).collect();
-            match Ports::read(&texts, &DeviceTest::Throughput) {
+            match Ports::read(&texts, &DeviceTest::Throughput, Layout::default()) {
                 Ok(Ports { names, .. }) => {
                     read += 1;
-                    assert!(names.len() == 2 && names[0] != names[1], "{texts:?}");
+                    assert!(names.len().is_multiple_of(2) && names[0] != names[1], "{texts:?}");
                     assert!(names.iter().all(|port| may_be_interface(&port.interface)), "{texts:?}");
                 }
                 Err(failure) => {

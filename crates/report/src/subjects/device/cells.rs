@@ -13,6 +13,5 @@ pub(crate) fn named(cell: &linerate_model::Throughput) -> String {
 
 /// Returns the capacity of the lines of all directions in frames of `bytes`, in frames per second.
 pub(crate) fn line_frames(plan: &DevicePlan, bytes: u32) -> Option<f64> {
-    let size = FrameSize::with_fcs(bytes).ok()?;
-    Some(size.line_rate(plan.line?).get() as f64 * plan.directions.len() as f64)
+    plan.line_frames(FrameSize::with_fcs(bytes).ok()?).map(|line| line as f64)
 }

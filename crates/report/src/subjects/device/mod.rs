@@ -6,6 +6,7 @@ pub(crate) mod cells;
 pub(crate) mod charts;
 pub(crate) mod line_share;
 pub(crate) mod neighbours;
+pub(crate) mod switching;
 
 use crate::blocks::columns;
 use crate::blocks::section::{Block, Entry, Section};
@@ -158,12 +159,29 @@ fn figures(lang: Language, record: &Record) -> Vec<(String, Firmness)> {
         let past = table.past.iter().fold(Firmness::Firm, |all, past| all.and(past.firmness));
         of(said!(lang, "firmness-hosts", "hosts"), table.firmness.and(past))
     });
-    let steady = throughput.chain(echo).chain(latency).chain(loss);
+    let forwarding = found.forwarding.iter().map(|cell| {
+        of(
+            said!(
+                lang,
+                "firmness-forwarding",
+                "forwarding rates at {frame_bytes} bytes",
+                frame_bytes = cell.frame_bytes
+            ),
+            cell.firmness,
+        )
+    });
+    let congestion = found.congestion.iter().map(|cell| {
+        of(
+            said!(lang, "firmness-congestion", "congestion at {frame_bytes} bytes", frame_bytes = cell.frame_bytes),
+            cell.firmness,
+        )
+    });
+    let steady = throughput.chain(echo).chain(latency).chain(loss).chain(forwarding).chain(congestion);
     steady.chain(burst).chain(recovery).chain(addresses).chain(hosts).collect()
 }
 
 fn tables(lang: Language, record: &Record) -> Vec<Table> {
-    let Some((_, outcome)) = record.device() else { return Vec::new() };
+    let Some((plan, outcome)) = record.device() else { return Vec::new() };
     let steady =
         [throughput(lang, record, outcome), directions(lang, outcome), latency(lang, outcome), loss(lang, outcome)];
     let bursts = bursts::tables(lang, outcome);
@@ -173,6 +191,7 @@ fn tables(lang: Language, record: &Record) -> Vec<Table> {
         .flatten()
         .chain(addresses::table(lang, outcome))
         .chain(neighbours::tables(lang, outcome))
+        .chain(switching::tables(lang, plan, outcome))
         .collect()
 }
 
@@ -383,6 +402,7 @@ pub(crate) fn verdicts<'a>(lang: Language, record: &'a Record) -> Vec<(String, &
     });
     outcome.addresses.iter().for_each(|table| add(String::from("addresses"), &table.verdict));
     outcome.hosts.iter().for_each(|table| add(String::from("hosts"), &table.verdict));
+    all.extend(switching::verdicts(lang, outcome));
     all
 }
 
@@ -394,7 +414,8 @@ fn caveats(record: &Record) -> impl Iterator<Item = &Caveat> {
         let loss = outcome.loss.iter().flat_map(|curve| &curve.caveats);
         let addresses = outcome.addresses.iter().flat_map(|table| &table.caveats);
         let hosts = outcome.hosts.iter().flat_map(|table| &table.caveats);
-        throughput.chain(latency).chain(loss).chain(bursts::caveats(outcome)).chain(addresses).chain(hosts)
+        let steady = throughput.chain(latency).chain(loss).chain(bursts::caveats(outcome));
+        steady.chain(addresses).chain(hosts).chain(switching::caveats(outcome))
     })
 }
 
@@ -446,7 +467,12 @@ const COLUMNS: [&str; 20] = [
 
 /// Every test's columns; those of other tests are empty.
 fn columns() -> impl Iterator<Item = &'static str> {
-    COLUMNS.into_iter().chain(bursts::CSV_COLUMNS).chain(addresses::CSV_COLUMNS).chain(neighbours::CSV_COLUMNS)
+    COLUMNS
+        .into_iter()
+        .chain(bursts::CSV_COLUMNS)
+        .chain(addresses::CSV_COLUMNS)
+        .chain(neighbours::CSV_COLUMNS)
+        .chain(switching::CSV_COLUMNS)
 }
 
 /// A row from the columns it has.
@@ -525,7 +551,7 @@ fn csv_rows(record: &Record) -> Vec<Vec<String>> {
         }
     }
     let others = bursts::csv_rows(outcome).into_iter().chain(addresses::csv_rows(outcome));
-    let others = others.chain(neighbours::csv_rows(outcome));
+    let others = others.chain(neighbours::csv_rows(outcome)).chain(switching::csv_rows(outcome));
     rows.extend(others.map(|row| csv_row(row.into_iter().collect())));
     rows
 }

@@ -1,0 +1,159 @@
+//! Forward pressure: a device that forwards faster than the medium allows (RFC 2889 section 5.6).
+//!
+//! One sender shortens its gaps to 88 bits, if it can. Few ports can, so two senders may overload the receiver instead.
+//! Trials of two lengths are compared: their difference has no frames that only filled a buffer.
+
+use super::load;
+use crate::offered::{Offer, had_room};
+use linerate_model::{
+    Caveat, Confidence, DevicePlan, ForwardPressure, FrameTesterLimit, FramesRun, Limit, MessageValue, Presence,
+    Verdict, message,
+};
+use linerate_units::{FrameRate, FrameSize, Nanos};
+
+use super::TesterLimit;
+
+/// Tolerance of two clocks of Ethernet together (IEEE 802.3: 100 parts per million each).
+const CLOCKS: f64 = 0.0002;
+/// Load of two senders together as a share of the line.
+const OVERLOAD: f64 = 1.2;
+/// Bytes of a frame on the medium other than its own: preamble 8, and the gap of 96 or of 88 bits.
+const AROUND: f64 = 20.0;
+const AROUND_SHORT: f64 = 19.0;
+
+/// The test at one size.
+#[derive(Debug, Clone)]
+pub(crate) struct ForwardPressureTest {
+    size: FrameSize,
+    line: f64,
+    senders: u32,
+    times: [Nanos; 2],
+    trials: Vec<Trial>,
+    tester_limit: Option<TesterLimit>,
+    caveats: Vec<Caveat>,
+    device_loads: Vec<Option<linerate_model::DeviceLoad>>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Trial {
+    offer: Offer,
+    /// Time in which the frames were sent.
+    seconds: f64,
+}
+
+impl ForwardPressureTest {
+    pub(crate) fn new(plan: &DevicePlan, size: FrameSize, tester_limit: Option<&TesterLimit>) -> Self {
+        Self {
+            size,
+            line: plan.line.map_or(0.0, |line| size.line_rate(line).get() as f64),
+            senders: plan.directions.len() as u32,
+            times: [Nanos::new(plan.final_time.get() / 2), plan.final_time],
+            trials: Vec::new(),
+            tester_limit: tester_limit.cloned(),
+            caveats: Vec::new(),
+            device_loads: Vec::new(),
+        }
+    }
+
+    /// Returns how much more than the line a device with the shortest gap forwards, as a share.
+    fn excess(&self) -> f64 {
+        let bytes = f64::from(self.size.get());
+        (bytes + AROUND) / (bytes + AROUND_SHORT) - 1.0
+    }
+
+    pub(crate) fn next(&self) -> Option<(FrameRate, Nanos)> {
+        let time = self.times.get(self.trials.len())?;
+        let load = if self.senders > 1 { self.line * OVERLOAD } else { self.line * (1.0 + self.excess()) };
+        Some((FrameRate::per_second(load as u64), *time))
+    }
+
+    /// Records a trial. Returns whether the test is over.
+    pub(crate) fn record(&mut self, run: &FramesRun<'_>) -> bool {
+        self.trials.push(Trial { offer: Offer::of(run), seconds: run.task.time.as_secs_f64() });
+        self.caveats.extend(run.result.caveats.iter().cloned());
+        self.device_loads.push(run.result.device_load.clone());
+        self.next().is_none() || !had_room(run.result)
+    }
+
+    pub(crate) fn outcome(&self) -> Option<ForwardPressure> {
+        let [short, long] = self.trials[..] else { return None };
+        let seconds = long.seconds - short.seconds;
+        let between =
+            |count: fn(&Offer) -> u64| count(&long.offer).saturating_sub(count(&short.offer)) as f64 / seconds;
+        let offered = between(|offer| offer.sent);
+        let forwarded = between(|offer| offer.received);
+        let is_offered = short.offer.is_whole() && long.offer.is_whole();
+        let presence = presence(self.line, self.excess(), offered, forwarded, is_offered);
+        let [line, forwarded_value] = [self.line, forwarded].map(|rate| MessageValue::Count(rate.round() as u64));
+        let evidence = match presence {
+            Presence::Present => message!(
+                "forward-pressure-detected",
+                "Forward Pressure detected: {forwarded} frames/s were forwarded, and the medium allows {line}",
+                forwarded = forwarded_value,
+                line
+            ),
+            Presence::Absent => message!(
+                "forward-pressure-absent",
+                "{forwarded} frames/s were forwarded, and the medium allows {line}",
+                forwarded = forwarded_value,
+                line
+            ),
+            Presence::CannotTell => message!(
+                "forward-pressure-open",
+                "the load was not offered, or was not above the {line} frames/s of the medium: give two sending ports, as in \
+                 --ports eth1,eth2,eth3",
+                line
+            ),
+        };
+        let mut caveats = self.caveats.clone();
+        caveats.dedup();
+        caveats.extend(self.device_loads.iter().flat_map(|device_load| load::doubts(device_load.as_ref())));
+        let (limit, confidence) = match presence {
+            Presence::CannotTell => (Limit::CannotTell, Confidence::Low),
+            _ => (Limit::Device, Confidence::Medium),
+        };
+        Some(ForwardPressure {
+            frame_bytes: self.size.get(),
+            senders: self.senders,
+            line_frames_per_s: self.line,
+            offered_frames_per_s: offered,
+            forwarded_frames_per_s: forwarded,
+            presence,
+            tester_limit: self.tester_limit.as_ref().map(|limit| FrameTesterLimit {
+                record: limit.record.clone(),
+                interleaved: limit.interleaved,
+                frames_per_s: limit.frames_per_s,
+                share: forwarded / limit.frames_per_s.max(1.0),
+            }),
+            verdict: Verdict::new(limit, confidence, vec![evidence]),
+            caveats,
+        })
+    }
+}
+
+/// Returns whether a device that was offered more than the medium allows forwarded more than that.
+fn presence(line: f64, excess: f64, offered: f64, forwarded: f64, is_offered: bool) -> Presence {
+    let threshold = line * (1.0 + CLOCKS.max(excess / 4.0));
+    if line > 0.0 && forwarded > threshold {
+        return Presence::Present;
+    }
+    // A load at the threshold shows nothing.
+    let is_enough = is_offered && offered > line * (1.0 + excess / 2.0);
+    if is_enough { Presence::Absent } else { Presence::CannotTell }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_more_than_the_line_is_forward_pressure() {
+        let line = 14_880.0;
+        let excess = 84.0 / 83.0 - 1.0;
+        let found = |offered: f64, forwarded: f64| presence(line, excess, offered * line, forwarded * line, true);
+        assert_eq!(found(1.2, 1.012), Presence::Present);
+        assert_eq!(found(1.2, 1.0001), Presence::Absent);
+        assert_eq!(found(1.0, 1.0), Presence::CannotTell, "a load of the line's rate shows nothing");
+        assert_eq!(presence(line, excess, 1.2 * line, line, false), Presence::CannotTell);
+    }
+}
