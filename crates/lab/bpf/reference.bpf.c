@@ -5,6 +5,7 @@
 //
 // Its work is a virtual queue: each frame that is taken moves the moment at which the device is free by what the frame
 // costs, and a frame that would have to wait behind more than the queue holds is dropped. Programs cannot hold frames back.
+// The same holds for the lines at its ports (port_queues.h), which a frame meets after the device's own limits.
 
 #include <linux/bpf.h>
 #include <linux/if_ether.h>
@@ -14,6 +15,10 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_endian.h>
 #include "virtual_queue.h"
+#include "port_queues.h"
+
+#define VLAN_TAG 4  // bytes
+#define BROADCAST 0xffffffffffffULL
 
 // A reading of the clock is old after 100 us.
 #define OLD (100000ULL << TIME_SHIFT)
@@ -30,6 +35,10 @@ const volatile __u64 loss_of;
 // What one echo costs, 2^-12 ns, and how long one may wait; zero if the device answers none.
 const volatile __u64 echo_cost;
 const volatile __u64 echo_wait;
+// What one broadcast costs, 2^-12 ns, and how long one may wait; zero without a limit.
+const volatile __u64 broadcast_cost, broadcast_wait;
+// Lengths that are dropped, in bytes without the FCS: below the shortest, above the longest, which a VLAN tag lengthens.
+const volatile __u64 shortest, longest;
 // The device's own addresses.
 const volatile __u8 own_mac[ETH_ALEN] = {0x02, 0, 0, 0, 0, 0xfe};
 const volatile __u32 own_ip = bpf_htonl(0xc61200fe);  // 198.18.0.254
@@ -40,6 +49,7 @@ struct state {
 	__u64 free_at;       // when the last frame taken is through
 	__u64 echo_free_at;  // when the last echo is answered
 	__u64 owed;          // how far the next loss has come, in parts of loss_of
+	__u64 broadcast_free_at;  // when the last broadcast is replicated
 };
 
 struct {
@@ -57,6 +67,40 @@ struct {
 	__type(value, __u32);
 } ports SEC(".maps");
 
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct port_queues);
+} queues SEC(".maps");
+
+// The FIFO of each input. The size is the device's.
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, PORTS);
+	__type(key, __u32);
+	__type(value, struct fifo);
+} fifos SEC(".maps");
+
+// From an interface to the number of its port.
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, PORTS);
+	__type(key, __u32);
+	__type(value, __u32);
+} numbers SEC(".maps");
+
+// A PAUSE frame that a process sends for the device (crates/lab/src/linux/reference/pause.rs).
+struct pause {
+	__u32 interface;
+	__u32 quanta;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 65536);
+} pauses SEC(".maps");
+
 // From a MAC address to the number of its port. The size is the device's.
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -65,13 +109,19 @@ struct {
 	__type(value, __u32);
 } addresses SEC(".maps");
 
-// Frames that the queue had no room for by a reading of the clock that was old: the program was held up in between.
+// Frames that were dropped though no limit drops them, by the cause.
+enum cause {
+	HELD_UP,      // by a reading of the clock that was old: the program was held up in between
+	PAUSED_LATE,  // though the device asks for pauses: its PAUSE frame came too late
+	CAUSES,
+};
+
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
+	__uint(max_entries, CAUSES);
 	__type(key, __u32);
 	__type(value, __u64);
-} held_up SEC(".maps");
+} unplanned SEC(".maps");
 
 struct arp_ipv4 {
 	__u16 hardware;
@@ -122,15 +172,18 @@ static __always_inline enum kind kind_of(const struct ethhdr *frame, const void 
 	return (*type >= 130 && *type <= 134) || *type == 143 ? CHATTER : TEST;
 }
 
+static __always_inline void count(__u32 cause)
+{
+	__u64 *frames = bpf_map_lookup_elem(&unplanned, &cause);
+	if (frames)
+		__sync_fetch_and_add(frames, 1);
+}
+
 // Counts a frame that was dropped by a reading of the clock `now` if that is old.
 static __always_inline void count_if_old(__u64 now)
 {
-	if ((bpf_ktime_get_ns() << TIME_SHIFT) - now <= OLD)
-		return;
-	__u32 zero = 0;
-	__u64 *count = bpf_map_lookup_elem(&held_up, &zero);
-	if (count)
-		__sync_fetch_and_add(count, 1);
+	if ((bpf_ktime_get_ns() << TIME_SHIFT) - now > OLD)
+		count(HELD_UP);
 }
 
 static __always_inline int within_limits(__u64 bytes)
@@ -179,6 +232,67 @@ static __always_inline int echo_within_limit(void)
 	if (!taken)
 		count_if_old(now);
 	return taken;
+}
+
+static __always_inline int broadcast_within_limit(void)
+{
+	__u32 zero = 0;
+	struct state *s = bpf_map_lookup_elem(&state, &zero);
+	if (!s)
+		return 0;
+	__u64 cost = broadcast_cost, wait = broadcast_wait;
+	__u64 now = bpf_ktime_get_ns() << TIME_SHIFT;
+	bpf_spin_lock(&s->lock);
+	int taken = take(&s->broadcast_free_at, now, cost, wait);
+	bpf_spin_unlock(&s->lock);
+	if (!taken)
+		count_if_old(now);
+	return taken;
+}
+
+// Whether the lines have room for a frame from an interface to another, or to all others if that is zero.
+static __always_inline int ports_have_room(__u32 from, __u32 to, __u64 bytes)
+{
+	if (!port_byte_cost && !uplink_byte_cost)
+		return 1;
+	__u32 zero = 0, output = PORTS;
+	struct port_queues *ports = bpf_map_lookup_elem(&queues, &zero);
+	__u32 *number = bpf_map_lookup_elem(&numbers, &from);
+	if (!ports || !number || *number >= PORTS)
+		return 0;
+	__u32 input = *number;
+	if (to) {
+		number = bpf_map_lookup_elem(&numbers, &to);
+		if (!number || *number >= PORTS)
+			return 0;
+		output = *number;
+	}
+	struct fifo *fifo = 0;
+	if (fifo_frames) {
+		fifo = bpf_map_lookup_elem(&fifos, &input);
+		if (!fifo)
+			return 0;
+	}
+	__u64 now = bpf_ktime_get_ns() << TIME_SHIFT, pause_for = 0;
+	int taken = ports_take(ports, fifo, input, output, bytes, now, queue, &pause_for);
+	if (pause_for) {
+		struct pause pause = {from, (pause_for + quantum - 1) / quantum};
+		// Without room for it, frames are dropped and counted.
+		bpf_ringbuf_output(&pauses, &pause, sizeof(pause), BPF_RB_FORCE_WAKEUP);
+	}
+	if (!taken) {
+		if (quantum)
+			count(PAUSED_LATE);
+		else
+			count_if_old(now);
+	}
+	return taken;
+}
+
+static __always_inline int has_length(const struct ethhdr *frame, __u64 bytes)
+{
+	int tagged = frame->h_proto == bpf_htons(ETH_P_8021Q) || frame->h_proto == bpf_htons(ETH_P_8021AD);
+	return bytes >= shortest && (!longest || bytes <= longest + (tagged ? VLAN_TAG : 0));
 }
 
 static __always_inline void turn_round(struct ethhdr *frame)
@@ -252,6 +366,8 @@ int reference(struct xdp_md *context)
 		return XDP_DROP;
 
 	enum kind kind = kind_of(frame, end);
+	if (kind == TEST && !has_length(frame, end - data))
+		return XDP_DROP;
 	if (kind != CHATTER && !(frame->h_source[0] & 1)) {
 		__u32 *known = bpf_map_lookup_elem(&addresses, &source);
 		if (!known)
@@ -272,12 +388,15 @@ int reference(struct xdp_md *context)
 			return answers_echo(frame, end) ? forward(from) : XDP_DROP;
 	}
 
+	if (kind == TEST && broadcast_cost && destination == BROADCAST && !broadcast_within_limit())
+		return XDP_DROP;
 	if (kind == TEST && !within_limits(end - data))
 		return XDP_DROP;
-	__u32 *to = frame->h_dest[0] & 1 ? 0 : bpf_map_lookup_elem(&addresses, &destination);
-	if (!to)
-		return forward(0);
-	return *to == from ? XDP_DROP : forward(*to);
+	__u32 *known = frame->h_dest[0] & 1 ? 0 : bpf_map_lookup_elem(&addresses, &destination);
+	__u32 to = known ? *known : 0;
+	if (to == from || (kind == TEST && !ports_have_room(from, to, end - data)))
+		return XDP_DROP;
+	return forward(to);
 }
 
 char licence[] SEC("license") = "Dual MIT/GPL";

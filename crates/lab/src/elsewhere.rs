@@ -357,6 +357,7 @@ macro_rules! processes {
 processes! {
     cross: exchange(linerate_units::Nanos, u16);
     path: serve(&PathPlan);
+    pause: serve();
     slow_disk: serve(&SlowDisk, &[PathBuf]);
     slow_router: serve(&SlowRouter);
 }

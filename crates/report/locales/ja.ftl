@@ -30,6 +30,7 @@ bench-no-room-ahead = ポートに空きがなく { $ahead } フレームを損�
 bench-no-room-behind = テスターのポートに空きがなく { $behind } フレームを損失
 bench-not-asked = { $error }。この結果は信頼できません。
 bench-path = 経路の処理が追いつきませんでした（{ $problems }）。この結果は信頼できません。マシンの負荷を減らしてください。
+bench-paused-late = 送信元に一時停止を求めているにもかかわらず { $paused_late } フレームを廃棄（PAUSE フレームの遅延、または送信元が従わないため）
 bench-reference = 基準装置が設定した制限を守れませんでした（{ $problems }）。この結果は信頼できません。マシンの負荷を減らしてください。
 burst-at-tester-limit = テスターは、装置が運ぶ { $rate } フレーム/s より大幅に速くは送信できないため、どのバーストもバッファを満たしません。
 burst-line-rate = スループット { $rate } フレーム/s は最大フレームレートであり、どのバーストもバッファを満たしません。

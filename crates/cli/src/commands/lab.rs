@@ -11,7 +11,7 @@ use crate::output::{self, language, say};
 use clap::Subcommand;
 use linerate_lab::{
     Bench, CrossTraffic, DeviceKind, Fault, HubPortCounts, Lab, LabError, LabOptions, PathPlan, SlowDisk, SlowRouter,
-    SlowServer, TESTER, child_processes, cross, path, slow_disk, slow_router,
+    SlowServer, TESTER, child_processes, cross, path, pause, slow_disk, slow_router,
 };
 use linerate_model::{Calibrated, HostName};
 use linerate_report::{Language, said};
@@ -52,7 +52,8 @@ pub(crate) struct Arguments {
 
     /// switch, cable, router, hub, tester, testers, or a file
     ///
-    /// Bench of the lab (docs/bench-files.md). The default is switch.
+    /// Bench of the lab (docs/bench-files.md). The default is switch, or for raw frames tester, with the ports that the command
+    /// names.
     #[arg(long, value_name = "BENCH")]
     bench: Option<String>,
 
@@ -66,7 +67,9 @@ pub(crate) struct Arguments {
     ///
     /// Device between the hosts: bridge (a switch), router, none (a cable from a to b), hub (one half-duplex medium for all
     /// ports), reference (a switch of known limits), or path (delay, rate, loss and more), for example
-    /// reference,max-frames=200000,loss=1/1000 or path,delay=20ms,rate=50Mbit/s. Fields of a path, for each direction: delay,
+    /// reference,max-frames=200000,loss=1/1000 or path,delay=20ms,rate=50Mbit/s. Fields of a reference device: max-frames,
+    /// max-rate, loss, queue, addresses, echo, port-rate, queues, pause, forward-pressure, broadcast, undersize, oversize,
+    /// uplink. Fields of a path, for each direction: delay,
     /// jitter, rate, queue, burst, loss, loss-burst, corrupt, duplicate, reorder, mark, max-frames, slots, alternate, mtu,
     /// mtu-silent, cut, fair. Fields of a hub: rate (default 10Mbit/s), queue, collisions, seed (docs/bench-files.md). --routers is
     /// a device of its own.
@@ -159,6 +162,8 @@ enum Role {
     Keeper { group: PathBuf },
     /// Forward the frames of a path
     Path { plan: PathPlan },
+    /// Send the PAUSE frames of a reference device
+    Pauses,
     /// Answer for a slow router
     SlowRouter { plan: SlowRouter },
     /// Serve the slow disk of a host
@@ -218,6 +223,10 @@ impl Arguments {
             false => "tester",
         };
         let mut bench = Bench::find(self.bench.as_deref().unwrap_or(usual)).map_err(failure)?;
+        if self.bench.is_none() && bench.tester_ports > 0 {
+            let ports = bench.tester_ports.max(command.tester_ports());
+            bench = bench.with_tester(ports);
+        }
         let chain = self.routers.map(|routers| DeviceKind::Chain { routers });
         if let Some(device) = self.device.or(chain) {
             bench = bench.with_device(device);
@@ -260,6 +269,7 @@ impl Role {
             Self::Neighbour { core, share, first } => child_processes::neighbour(*core, *share, first.is_some()),
             Self::Keeper { group } => child_processes::keeper(group),
             Self::Path { plan } => path::serve(plan),
+            Self::Pauses => pause::serve(),
             Self::SlowRouter { plan } => slow_router::serve(plan),
             Self::SlowDisk { disk, folders } => slow_disk::serve(disk, folders),
             Self::Cross { interval_ns, size } => cross::exchange(Nanos::new(*interval_ns), *size),
@@ -415,11 +425,26 @@ impl LabTask {
 
     /// The hosts whose ports it sends raw frames from; none if it works with hosts.
     fn testers(&self) -> Vec<HostName> {
+        self.ports().iter().map(|port| HostName::from(split(port).0)).collect()
+    }
+
+    /// Returns the number of ports that a tester needs to have all those that the task names.
+    fn tester_ports(&self) -> u8 {
+        let ports = self.ports();
+        let of_tester = ports.iter().map(|port| split(port)).filter(|(host, _)| *host == TESTER);
+        let numbers = of_tester.filter_map(|(_, port)| port.strip_prefix('p')?.parse::<u8>().ok());
+        numbers.max().map_or(0, |last| last.saturating_add(1))
+    }
+
+    /// Returns the ports that it sends raw frames from.
+    fn ports(&self) -> Vec<String> {
         match self {
-            Self::Device(test) => hosts_of(test.ports()),
+            Self::Device(test) => test.ports().to_vec(),
             Self::Command(command) => match &**command {
-                Command::Compare(compare) => compare.inner().iter().flat_map(testers_of).collect(),
-                command => testers_of(command),
+                Command::Compare(compare) => {
+                    compare.inner().iter().flat_map(|command| ports_of(command).to_vec()).collect()
+                }
+                command => ports_of(command).to_vec(),
             },
             Self::Nothing => Vec::new(),
         }
@@ -445,17 +470,13 @@ impl LabTask {
     }
 }
 
-/// The hosts whose ports a command sends raw frames from.
-fn testers_of(command: &Command) -> Vec<HostName> {
+/// Returns the ports that a command sends raw frames from.
+fn ports_of(command: &Command) -> &[String] {
     match command {
-        Command::Device(test) => hosts_of(test.ports()),
-        Command::Frames(frames) => hosts_of(frames.ports()),
-        _ => Vec::new(),
+        Command::Device(test) => test.ports(),
+        Command::Frames(frames) => frames.ports(),
+        _ => &[],
     }
-}
-
-fn hosts_of(ports: &[String]) -> Vec<HostName> {
-    ports.iter().map(|port| HostName::from(split(port).0)).collect()
 }
 
 /// The tester limits, measured in a lab of its own with a cable in the device's place.
@@ -546,6 +567,20 @@ pub(super) fn failure(error: LabError) -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_tester_has_the_ports_that_a_command_names() {
+        for (line, expected) in [
+            ("device throughput --ports tester:p0,tester:p7", 8),
+            ("frames --ports tester:p0,tester:p1", 3),
+            ("frames --ports tester:p0,tester:p99", 100),
+        ] {
+            let words: Vec<_> = line.split(' ').map(str::to_owned).collect();
+            let task = read(&words).expect("a command line").expect("a command");
+            let ports = Bench::named("tester").expect("built in").tester_ports.max(task.tester_ports());
+            assert_eq!(ports, expected, "{line}");
+        }
+    }
 
     #[test]
     fn ports_of_a_hub_are_listed_with_their_counts() {

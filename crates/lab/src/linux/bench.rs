@@ -225,9 +225,12 @@ impl Bench {
     }
 
     /// With another device; without one, only the tester's first two ports stay, or the hosts that test, or the first
-    /// two.
+    /// two. The links get the rate of the device's ports, if it has one.
     pub fn with_device(mut self, kind: DeviceKind) -> Self {
         self.device.kind = kind;
+        if let Some(rate) = kind.port_rate() {
+            self = self.with_link(rate);
+        }
         match kind {
             DeviceKind::None if self.tester_ports > 0 => self.with_hosts(0).with_tester(2),
             DeviceKind::None if !self.testers.is_empty() => {
@@ -275,7 +278,7 @@ impl Bench {
     pub(crate) fn link_of(&self, host: &HostName) -> Link {
         let link = self.links.get(host).cloned().unwrap_or_default();
         Link {
-            rate: link.rate.or(self.link.rate).or(self.hub().and_then(|hub| hub.rate)),
+            rate: link.rate.or(self.link.rate).or(self.device.kind.port_rate()).or(self.hub().and_then(|hub| hub.rate)),
             mtu: link.mtu.or(self.link.mtu),
             loss: link.loss.or(self.link.loss),
             shape: link.shape.or(self.link.shape),

@@ -1,5 +1,5 @@
 //! Child processes of a lab, for planted limits and faults: a neighbour that takes a core's time, a slow disk, a path,
-//! cross traffic, a slow router, and a keeper that removes a control group when its agent is gone.
+//! cross traffic, a slow router, the PAUSE frames of a reference device, and a keeper that removes a control group when its agent is gone.
 //!
 //! Each lives until its standard input ends. The other end of that pipe is the lab's, and the agents' of a lab that is
 //! kept, so that they end with it however it ends, and the keeper still does its work after a kill -9.
@@ -16,7 +16,7 @@ use linerate_sys::thread::SessionFirst;
 use linerate_units::{ByteCount, Nanos, Ratio};
 use std::fs;
 use std::io::{self, BufRead as _, BufReader, PipeReader, PipeWriter};
-use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -105,6 +105,18 @@ impl ChildProcesses {
         self.spawn_until_ready(command, Some(router), "plant the slow router").map(drop)
     }
 
+    /// Starts the process that sends the PAUSE frames of a reference device, as its map `asked` asks for them.
+    pub(crate) fn pauses(&mut self, asked: BorrowedFd<'_>, device: &NetNamespace) -> Result<(), LabError> {
+        let failed = |error: io::Error| {
+            LabError::at("make the reference device")(linerate_sys::Error::new("spawn", "its PAUSE frames", error))
+        };
+        let (reader, writer) = io::pipe().map_err(failed)?;
+        let mut command = self.command(&[String::from("pauses")])?;
+        command.stdout(asked.try_clone_to_owned().map_err(failed)?).stderr(writer);
+        self.spawn(command, Some(device))?;
+        read_ready(reader).map_err(failed)
+    }
+
     /// Starts what sends datagrams of `size` bytes by the first socket, one each `interval`, and receives by the
     /// second.
     pub(crate) fn exchange(
@@ -180,12 +192,8 @@ impl ChildProcesses {
         let (reader, writer) = io::pipe().map_err(failed)?;
         command.stdout(writer.try_clone().map_err(failed)?).stderr(writer);
         let process = self.spawn(command, net)?;
-        let mut words = String::new();
-        BufReader::new(reader).read_line(&mut words).map_err(failed)?;
-        match words.trim_end() {
-            READY => Ok(process),
-            words => Err(failed(io::Error::other(words.to_owned()))),
-        }
+        read_ready(reader).map_err(failed)?;
+        Ok(process)
     }
 
     /// Starts it, in a network if one is said, and gives its number.
@@ -195,6 +203,16 @@ impl ChildProcesses {
         let number = child.id();
         self.children.push(child);
         Ok(number)
+    }
+}
+
+/// Waits until a process is ready, or returns why it is not.
+fn read_ready(output: PipeReader) -> io::Result<()> {
+    let mut words = String::new();
+    BufReader::new(output).read_line(&mut words)?;
+    match words.trim_end() {
+        READY => Ok(()),
+        words => Err(io::Error::other(words.to_owned())),
     }
 }
 

@@ -188,6 +188,9 @@ fn build(
     // The device of a kept lab, and its child processes live as long as the agents hold them.
     let life = children.life()?;
     let path = wiring.path(bench).map(|(plan, device)| children.path(&plan, device)).transpose()?;
+    if let Some((pauses, device)) = wiring.pauses() {
+        children.pauses(pauses, device)?;
+    }
     for (plan, router) in wiring.slow_routers(bench)? {
         children.slow_router(&plan, router)?;
     }

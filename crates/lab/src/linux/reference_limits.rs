@@ -14,8 +14,58 @@ pub(crate) const ADDRESSES: u32 = 65_536;
 const RATE_MAXIMUM: u64 = 1_000_000_000;
 /// Most frames that may wait.
 const QUEUE_MAXIMUM: u32 = 1_000_000;
+/// Most frames in the FIFO of an input, and the fewest frames by which a pause can be timed.
+const FIFO_MAXIMUM: u32 = 1_024;
+const PAUSE_QUEUE_MINIMUM: u32 = 8;
 /// Most addresses: they lie in memory.
 const ADDRESSES_MAXIMUM: u32 = 1 << 22;
+/// Lowest rate of a port or an uplink.
+const LINE_RATE_MINIMUM: u64 = 64_000;
+
+/// Place where frames wait for a busy port.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Queues {
+    /// At each output, so that a busy output affects no other.
+    #[default]
+    Output,
+    /// In one FIFO at each input as well: its first frame waits for room at its output, and those after it wait too
+    /// (head-of-line blocking).
+    Input,
+}
+
+impl FromStr for Queues {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        match text {
+            "output" => Ok(Self::Output),
+            "input" => Ok(Self::Input),
+            _ => Err(()),
+        }
+    }
+}
+
+/// Treatment of frames that are shorter or longer than Ethernet allows.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Treatment {
+    /// They are forwarded.
+    #[default]
+    Pass,
+    /// They are dropped.
+    Drop,
+}
+
+impl FromStr for Treatment {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        match text {
+            "pass" => Ok(Self::Pass),
+            "drop" => Ok(Self::Drop),
+            _ => Err(()),
+        }
+    }
+}
 
 /// Limits of a reference device; without any limit it is a plain fast switch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,17 +76,48 @@ pub struct ReferenceLimits {
     pub max_rate: Option<BitRate>,
     /// Share of the test frames that are lost, evenly spread.
     pub loss: Option<Ratio>,
-    /// Frames that wait when it is busy; what comes on top is dropped.
+    /// Frames that wait when it is busy, or at each port of a set rate; what comes on top is dropped.
     pub queue: u32,
     /// Addresses that it learns; frames to others go to every port.
     pub addresses: u32,
     /// Echo requests a second that it answers itself; without a value it has no address and answers none.
     pub echo: Option<u32>,
+    /// Rate of each port on the wire. `None` makes the ports as fast as the machine.
+    pub port_rate: Option<BitRate>,
+    /// Place where frames wait for a busy port.
+    pub queues: Queues,
+    /// Whether PAUSE frames stop senders before a queue is full (IEEE 802.3 annex 31B).
+    pub pause: bool,
+    /// Whether outputs send with a gap of 88 bit times instead of 96.
+    pub forward_pressure: bool,
+    /// Broadcasts per second that it replicates.
+    pub broadcast: Option<u32>,
+    /// Treatment of frames below 64 bytes with FCS.
+    pub undersize: Treatment,
+    /// Treatment of frames above 1,518 bytes with FCS, or 1,522 with a VLAN tag.
+    pub oversize: Treatment,
+    /// Rate of an uplink between the two halves of the ports. `None` makes them ports of one device.
+    pub uplink: Option<BitRate>,
 }
 
 impl Default for ReferenceLimits {
     fn default() -> Self {
-        Self { max_frames: None, max_rate: None, loss: None, queue: QUEUE_FRAMES, addresses: ADDRESSES, echo: None }
+        Self {
+            max_frames: None,
+            max_rate: None,
+            loss: None,
+            queue: QUEUE_FRAMES,
+            addresses: ADDRESSES,
+            echo: None,
+            port_rate: None,
+            queues: Queues::Output,
+            pause: false,
+            forward_pressure: false,
+            broadcast: None,
+            undersize: Treatment::Pass,
+            oversize: Treatment::Pass,
+            uplink: None,
+        }
     }
 }
 
@@ -50,12 +131,68 @@ const QUEUE: LimitField = field("queue", "queue of a reference device: frames, 0
 const ADDRESS_COUNT: LimitField =
     field("addresses", "addresses of a reference device: a count, 1 to 4194304", "addresses=1000");
 const ECHO: LimitField = field("echo", "echo of a reference device: answers a second, 1 or more", "echo=5000");
+const PORT_RATE: LimitField = field(
+    "port-rate",
+    "port-rate of a reference device: a bit rate on the wire, 64kbit/s or more",
+    "port-rate=10Mbit/s",
+);
+const QUEUES: LimitField = field(
+    "queues",
+    "queues of a reference device: output, or input (a FIFO at each input, which blocks behind its first frame)",
+    "queues=input",
+);
+const PAUSE: LimitField = field("pause", "pause of a reference device: true or false", "pause=true");
+const FORWARD_PRESSURE: LimitField =
+    field("forward-pressure", "forward-pressure of a reference device: true or false", "forward-pressure=true");
+const BROADCAST: LimitField =
+    field("broadcast", "broadcast of a reference device: broadcasts a second, 1 or more", "broadcast=1000");
+const UNDERSIZE: LimitField = field("undersize", "undersize of a reference device: pass or drop", "undersize=drop");
+const OVERSIZE: LimitField = field("oversize", "oversize of a reference device: pass or drop", "oversize=drop");
+const UPLINK: LimitField =
+    field("uplink", "uplink of a reference device: a bit rate on the wire, 64kbit/s or more", "uplink=20Mbit/s");
 
 impl ReferenceLimits {
     /// Whether it has limits that a device without time would not keep. How many frames a fast switch forwards is no
     /// limit.
     pub(crate) fn can_be_missed(&self) -> bool {
-        self.max_frames.is_some() || self.max_rate.is_some() || self.loss.is_some() || self.echo.is_some()
+        let rates = [self.max_rate, self.port_rate, self.uplink];
+        let counts = [self.echo, self.broadcast];
+        self.max_frames.is_some()
+            || self.loss.is_some()
+            || rates.iter().any(Option::is_some)
+            || counts.iter().any(Option::is_some)
+    }
+
+    /// Checks that the fields go together.
+    ///
+    /// # Errors
+    ///
+    /// Names the field that contradicts another, and says what to do.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        for (field, is_given) in
+            [(&QUEUES, self.queues == Queues::Input), (&PAUSE, self.pause), (&FORWARD_PRESSURE, self.forward_pressure)]
+        {
+            if is_given && self.port_rate.is_none() {
+                return Err(format!(
+                    "{}: ports as fast as the machine have no queue; add port-rate=10Mbit/s",
+                    field.name
+                ));
+            }
+        }
+        if self.queues == Queues::Input && !(1..=FIFO_MAXIMUM).contains(&self.queue) {
+            return Err(format!(
+                "queue: the FIFO of an input holds 1 to {FIFO_MAXIMUM} frames, not {}; leave queue out, or queues=input",
+                self.queue
+            ));
+        }
+        if self.pause && self.queue < PAUSE_QUEUE_MINIMUM {
+            return Err(format!(
+                "queue: frames arrive until a PAUSE has its effect, so that {} are too few; give {PAUSE_QUEUE_MINIMUM} or more, \
+                 or leave pause out",
+                self.queue
+            ));
+        }
+        Ok(())
     }
 
     /// Sets the limit called `name`.
@@ -71,16 +208,35 @@ impl ReferenceLimits {
                 self.addresses = ADDRESS_COUNT.read(value, |count| (1..=ADDRESSES_MAXIMUM).contains(count))?
             }
             "echo" => self.echo = Some(ECHO.read(value, |rate| *rate >= 1)?),
+            "port-rate" => self.port_rate = Some(read_line_rate(&PORT_RATE, value)?),
+            "queues" => self.queues = QUEUES.read(value, |_| true)?,
+            "pause" => self.pause = PAUSE.read(value, |_| true)?,
+            "forward-pressure" => self.forward_pressure = FORWARD_PRESSURE.read(value, |_| true)?,
+            "broadcast" => self.broadcast = Some(BROADCAST.read(value, |rate| *rate >= 1)?),
+            "undersize" => self.undersize = UNDERSIZE.read(value, |_| true)?,
+            "oversize" => self.oversize = OVERSIZE.read(value, |_| true)?,
+            "uplink" => self.uplink = Some(read_line_rate(&UPLINK, value)?),
             _ => {
                 return Err(ParseError {
                     text: name.to_owned(),
-                    expected: "a limit of a reference device (max-frames, max-rate, loss, queue, addresses, echo; a path delays)",
+                    expected: "a limit of a reference device (max-frames, max-rate, loss, queue, addresses, echo, port-rate, \
+                               queues, pause, forward-pressure, broadcast, undersize, oversize, uplink; a path delays)",
                     example: "reference,max-frames=200000,loss=1/1000",
                 });
             }
         }
         Ok(())
     }
+}
+
+/// Reads the rate of a port or an uplink.
+fn read_line_rate(field: &LimitField, value: &str) -> Result<BitRate, ParseError> {
+    field.read(value, |rate: &BitRate| rate.get() >= LINE_RATE_MINIMUM)
+}
+
+/// Writes a rate as it is read.
+fn written_rate(rate: BitRate) -> String {
+    format!("{}bit/s", rate.get())
 }
 
 impl FromStr for ReferenceLimits {
@@ -102,11 +258,19 @@ impl fmt::Display for ReferenceLimits {
         let unsaid = Self::default();
         let items = [
             (&MAX_FRAMES, self.max_frames.map(|rate| rate.to_string())),
-            (&MAX_RATE, self.max_rate.map(|rate| format!("{}bit/s", rate.get()))),
+            (&MAX_RATE, self.max_rate.map(written_rate)),
             (&LOSS, self.loss.map(|loss| format!("{}/{}", loss.part, loss.of))),
             (&QUEUE, Some(self.queue).filter(|queue| *queue != unsaid.queue).map(|queue| queue.to_string())),
             (&ADDRESS_COUNT, Some(self.addresses).filter(|n| *n != unsaid.addresses).map(|n| n.to_string())),
             (&ECHO, self.echo.map(|rate| rate.to_string())),
+            (&PORT_RATE, self.port_rate.map(written_rate)),
+            (&QUEUES, (self.queues == Queues::Input).then(|| String::from("input"))),
+            (&PAUSE, self.pause.then(|| String::from("true"))),
+            (&FORWARD_PRESSURE, self.forward_pressure.then(|| String::from("true"))),
+            (&BROADCAST, self.broadcast.map(|rate| rate.to_string())),
+            (&UNDERSIZE, (self.undersize == Treatment::Drop).then(|| String::from("drop"))),
+            (&OVERSIZE, (self.oversize == Treatment::Drop).then(|| String::from("drop"))),
+            (&UPLINK, self.uplink.map(written_rate)),
         ];
         f.write_str(&join_fields(items))
     }
@@ -132,6 +296,58 @@ mod tests {
     }
 
     #[test]
+    fn limits_of_ports_are_read_and_written_alike() {
+        let text = "port-rate=10000000bit/s,queues=input,pause=true,forward-pressure=true,broadcast=1000,undersize=drop,\
+                    oversize=drop,uplink=20000000bit/s";
+        let limits: ReferenceLimits = text.parse().expect("limits");
+        assert_eq!((limits.port_rate, limits.queues), (Some(BitRate::per_second(10_000_000)), Queues::Input));
+        assert!(limits.pause && limits.forward_pressure);
+        assert_eq!((limits.undersize, limits.oversize), (Treatment::Drop, Treatment::Drop));
+        assert_eq!(limits.to_string(), text);
+        let usual = "queues=output,pause=false,forward-pressure=false,undersize=pass,oversize=pass";
+        assert_eq!(usual.parse(), Ok(ReferenceLimits::default()));
+    }
+
+    #[test]
+    fn only_limits_in_time_can_be_missed() {
+        for (text, expected) in [
+            ("", false),
+            ("queue=5,addresses=10,undersize=drop,oversize=drop", false),
+            ("max-frames=1", true),
+            ("max-rate=1G", true),
+            ("loss=1%", true),
+            ("echo=1", true),
+            ("port-rate=10M", true),
+            ("broadcast=1", true),
+            ("uplink=10M", true),
+        ] {
+            let limits: ReferenceLimits = text.parse().expect(text);
+            assert_eq!(limits.can_be_missed(), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn fields_that_contradict_each_other_are_refused() {
+        for (text, parts) in [
+            ("queues=input", ["queues:", "add port-rate=10Mbit/s"]),
+            ("pause=true", ["pause:", "add port-rate=10Mbit/s"]),
+            ("forward-pressure=true", ["forward-pressure:", "add port-rate=10Mbit/s"]),
+            ("port-rate=10M,queues=input,queue=0", ["queue:", "1 to 1024 frames, not 0"]),
+            ("port-rate=10M,queues=input,queue=1025", ["queue:", "1 to 1024 frames, not 1025"]),
+            ("port-rate=10M,pause=true,queue=7", ["queue:", "give 8 or more, or leave pause out"]),
+        ] {
+            let limits: ReferenceLimits = text.parse().expect(text);
+            let error = limits.check().expect_err(text);
+            assert!(parts.iter().all(|part| error.contains(part)), "{text}: {error}");
+        }
+        for text in ["", "queue=0", "port-rate=10M,queues=input,pause=true,forward-pressure=true", "uplink=1M,queue=0"]
+        {
+            let limits: ReferenceLimits = text.parse().expect(text);
+            assert_eq!(limits.check(), Ok(()), "{text}");
+        }
+    }
+
+    #[test]
     fn an_error_names_the_limit_and_shows_an_example() {
         for (text, part) in [
             ("max-frames=fast", "max-frames=200000"),
@@ -142,6 +358,14 @@ mod tests {
             ("queue=-1", "queue=256"),
             ("addresses=0", "addresses=1000"),
             ("echo=no", "echo=5000"),
+            ("port-rate=63kbit/s", "port-rate=10Mbit/s"),
+            ("queues=shared", "queues=input"),
+            ("pause=yes", "pause=true"),
+            ("forward-pressure=8", "forward-pressure=true"),
+            ("broadcast=0", "broadcast=1000"),
+            ("undersize=keep", "undersize=drop"),
+            ("oversize=1", "oversize=drop"),
+            ("uplink=fast", "uplink=20Mbit/s"),
             ("delay=1ms", "a path delays"),
             ("speed=1", "reference,max-frames=200000"),
             ("queue", "max-frames=200000"),
@@ -161,6 +385,17 @@ mod tests {
             "queue",
             "addresses",
             "echo",
+            "port-rate",
+            "queues",
+            "pause",
+            "forward-pressure",
+            "broadcast",
+            "undersize",
+            "uplink",
+            "input",
+            "true",
+            "drop",
+            "=",
             "=",
             "=",
             "=",

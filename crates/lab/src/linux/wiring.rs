@@ -20,7 +20,7 @@ use linerate_units::{BitRate, Ratio};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -53,6 +53,8 @@ pub(crate) struct Wiring {
     drop_points: Vec<DropPoint>,
     /// Counters of a reference device that has limits.
     reference: Option<Arc<Counters>>,
+    /// Pauses that a reference device asks for.
+    pauses: Option<OwnedFd>,
 }
 
 /// A host without its agent.
@@ -120,6 +122,7 @@ impl Wiring {
             tested: bench.has_testers(),
             drop_points: Vec::new(),
             reference: None,
+            pauses: None,
         };
         match bench.device.kind {
             DeviceKind::None if bench.tester_ports > 0 => wiring.join_ports(bench)?,
@@ -181,6 +184,11 @@ impl Wiring {
     /// Returns the counters of a reference device that has limits.
     pub(crate) fn reference(&self) -> Option<&Arc<Counters>> {
         self.reference.as_ref()
+    }
+
+    /// Returns the pauses that a reference device asks for and its namespace, or `None` if it asks for none.
+    pub(crate) fn pauses(&self) -> Option<(BorrowedFd<'_>, &NetNamespace)> {
+        Some((self.pauses.as_ref()?.as_fd(), &self.device.as_ref()?.namespace))
     }
 
     /// Returns the descriptors that must stay open for the device to live.
@@ -385,7 +393,8 @@ impl Wiring {
         }
         if let DeviceKind::Reference(limits) = kind {
             let failed = || LabError::at("make the reference device");
-            let held_up = inside(&device.namespace, || reference::install(&limits)).map_err(failed())?;
+            let installed = inside(&device.namespace, || reference::install(&limits)).map_err(failed())?;
+            self.pauses = installed.pauses;
             if limits.can_be_missed() {
                 let tested = ports.iter().filter(|port| port.tests).map(|port| port.far.clone()).collect();
                 let interfaces = |host: usize| {
@@ -393,7 +402,7 @@ impl Wiring {
                 };
                 let hosts = self.hosts.iter().enumerate();
                 let hosts = hosts.map(|(index, host)| (&host.namespace, interfaces(index))).collect();
-                let counters = Counters::new(held_up, &device.namespace, tested, hosts).map_err(failed())?;
+                let counters = Counters::new(installed.unplanned, &device.namespace, tested, hosts).map_err(failed())?;
                 self.reference = Some(Arc::new(counters));
             }
         }

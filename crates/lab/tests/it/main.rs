@@ -7,6 +7,7 @@ mod endings;
 mod faults;
 mod hub;
 mod path;
+mod port_queues;
 mod rates;
 mod reference;
 mod support;

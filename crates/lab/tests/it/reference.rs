@@ -286,19 +286,25 @@ fn serve_by_thread(interface: &str, core: u32) {
 #[lab_test]
 fn it_learns_so_many_addresses_and_floods_the_rest() {
     let _alone = alone();
-    let tester = Tester::new("addresses=100", TEST);
-    for number in 0..150 {
-        tester.teach(1, mac(1, number));
+    for addresses in [1, 100, 1_000] {
+        let tester = Tester::new(&format!("addresses={addresses}"), TEST);
+        let stations = addresses + 50;
+        let gap = Duration::from_secs_f64(1.0 / GENTLE);
+        for number in 0..stations {
+            tester.teach(1, mac(1, number));
+            thread::sleep(gap);
+        }
+        // Frames that teach go to every other port.
+        assert_eq!(tester.arrived(2, stations.into()).len(), usize::from(stations));
+        for number in 0..stations {
+            tester.ports[0].send(&frame(mac(1, number), mac(0, 1), TEST, &[0; 46])).expect("send");
+            thread::sleep(gap);
+        }
+        assert_eq!(tester.arrived(1, stations.into()).len(), usize::from(stations));
+        let flooded: Vec<_> = tester.arrived(2, 50).into_iter().map(|frame| frame[..6].to_vec()).collect();
+        let unknown: Vec<_> = (addresses..stations).map(|number| mac(1, number).to_vec()).collect();
+        assert_eq!(flooded, unknown, "addresses={addresses}");
     }
-    // What was sent to teach went to every other port.
-    assert_eq!(tester.arrived(2, 150).len(), 150);
-    for number in 0..150 {
-        tester.ports[0].send(&frame(mac(1, number), mac(0, 1), TEST, &[0; 46])).expect("send");
-    }
-    assert_eq!(tester.arrived(1, 150).len(), 150);
-    let flooded: Vec<_> = tester.arrived(2, 50).into_iter().map(|frame| frame[..6].to_vec()).collect();
-    let unknown: Vec<_> = (100..150).map(|number| mac(1, number).to_vec()).collect();
-    assert_eq!(flooded, unknown);
 }
 
 #[lab_test]

@@ -4,6 +4,7 @@ use super::fault::check_loss;
 use super::{Bench, DEVICE, DeviceKind, TESTER};
 use crate::error::{LabError, host_list};
 use crate::linux::hub_limits::HubLimits;
+use crate::linux::reference_limits::Treatment;
 use linerate_model::HostName;
 use linerate_units::BitRate;
 use std::collections::BTreeSet;
@@ -112,6 +113,20 @@ impl Bench {
         self.check_path().or_else(fail)?;
         self.check_hub().or_else(fail)?;
         self.check_chain().or_else(fail)?;
+        self.check_reference().or_else(fail)?;
+        Ok(())
+    }
+
+    /// Checks the limits of the reference device and the links at it. Errors name the field.
+    fn check_reference(&self) -> Result<(), String> {
+        let DeviceKind::Reference(limits) = self.device.kind else { return Ok(()) };
+        limits.check().map_err(|problem| format!("device.{problem}"))?;
+        if limits.undersize == Treatment::Drop && !self.hosts.is_empty() {
+            return Err(String::from(
+                "device.undersize: no NIC pads what hosts send, so that their short packets would be dropped; leave \
+                 undersize out, or use a bench of a tester only (--bench tester)",
+            ));
+        }
         Ok(())
     }
 
@@ -337,6 +352,14 @@ mod tests {
             ("name = 'x'\ndevice = { kind = 'none' }\n[tester]\nports = 3", ["lab.toml", "tester.ports", "exactly 2"]),
             ("name = 'x'\n[device]\nkind = 'bridge'\nqueue = 1", ["lab.toml", "line 2", "`queue=1`"]),
             ("name = 'x'\n[device]\nkind = 'reference'\necho = 0", ["lab.toml", "line 2", "echo=5000"]),
+            (
+                "name = 'x'\n[device]\nkind = 'reference'\npause = true",
+                ["lab.toml", "device.pause", "port-rate=10Mbit/s"],
+            ),
+            (
+                "name = 'x'\n[device]\nkind = 'reference'\nundersize = 'drop'",
+                ["lab.toml", "device.undersize", "--bench tester"],
+            ),
             (
                 "name = 'x'\n[[fault]]\nkind = 'loss'\nat = 'z'\nratio = '1%'",
                 ["lab.toml", "fault loss at `z`", "no such host"],

@@ -6,7 +6,7 @@ use crate::linux::hub_limits::HubLimits;
 use crate::linux::limit_field::{LimitField, each_field, field};
 use crate::linux::path::PathLimits;
 use crate::linux::reference_limits::ReferenceLimits;
-use linerate_units::ParseError;
+use linerate_units::{BitRate, ParseError};
 use serde::{Deserialize, Deserializer, de};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -27,7 +27,6 @@ pub struct Device {
 
 /// Kinds of devices.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-#[expect(clippy::large_enum_variant, reason = "a bench has one")]
 pub enum DeviceKind {
     /// A Linux bridge: a switch.
     #[default]
@@ -96,6 +95,14 @@ impl DeviceKind {
     /// Returns whether a program of the lab forwards the frames, and not the kernel.
     pub(crate) fn is_program(self) -> bool {
         matches!(self, Self::Path(_) | Self::Hub(_))
+    }
+
+    /// Returns the rate that the device's ports have of themselves, or `None` if they have that of the links.
+    pub(crate) fn port_rate(self) -> Option<BitRate> {
+        match self {
+            Self::Reference(limits) => limits.port_rate,
+            _ => None,
+        }
     }
 }
 
@@ -177,6 +184,10 @@ mod tests {
             ("kind = 'path'\nmtu = 1400\nmtu-silent = true", "path,mtu=1400,mtu-silent=true"),
             ("kind = 'path'", "path"),
             ("kind = 'reference'", "reference"),
+            (
+                "kind = 'reference'\nport-rate = '10Mbit/s'\nqueues = 'input'\npause = true\nundersize = 'drop'",
+                "reference,port-rate=10Mbit/s,queues=input,pause=true,undersize=drop",
+            ),
             ("kind = 'hub'", "hub"),
             (
                 "kind = 'hub'\nrate = '100Mbit/s'\ncollisions = true\nseed = 3",

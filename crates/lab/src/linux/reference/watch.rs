@@ -4,7 +4,7 @@
 //! holds 256, and nothing is lost: the queue is one of time, not of frames. Beyond that the kernel drops frames that no
 //! limit drops.
 
-use super::HeldUp;
+use super::Unplanned;
 use crate::LabError;
 use crate::linux::path::both;
 use linerate_model::{Message, message};
@@ -14,6 +14,9 @@ use linerate_sys::netlink::Route;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::{Arc, Mutex};
+
+/// Step that reads the program's counters, for errors.
+const COUNT_DROPPED: &str = "count what the reference device dropped";
 
 /// Frames that a reference device lost, though no limit of it loses them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -25,6 +28,8 @@ pub struct ReferenceCounts {
     /// Frames that its queue dropped because the device was descheduled between reading the clock and looking at the
     /// queue.
     pub held_up: u64,
+    /// Frames that found a full queue although the device asks senders to pause.
+    pub paused_late: u64,
 }
 
 impl ReferenceCounts {
@@ -35,12 +40,13 @@ impl ReferenceCounts {
             ahead: self.ahead - earlier.ahead,
             behind: self.behind - earlier.behind,
             held_up: self.held_up - earlier.held_up,
+            paused_late: self.paused_late - earlier.paused_late,
         }
     }
 
     /// Returns a warning if the device did not keep its limits.
     pub fn warning(&self) -> Option<Message> {
-        let ReferenceCounts { ahead, behind, held_up } = *self;
+        let ReferenceCounts { ahead, behind, held_up, paused_late } = *self;
         let problems = [
             (ahead, message!("bench-no-room-ahead", "{ahead} frames found no room at its ports", ahead)),
             (
@@ -48,6 +54,15 @@ impl ReferenceCounts {
                 message!("bench-no-room-behind", "{behind} frames found no room at the ports of the tester", behind),
             ),
             (held_up, message!("bench-held-up", "{held_up} frames were dropped because it was held up", held_up)),
+            (
+                paused_late,
+                message!(
+                    "bench-paused-late",
+                    "{paused_late} frames were dropped although it asks senders to pause: a PAUSE frame came too late, or \
+                     the sender did not obey it",
+                    paused_late
+                ),
+            ),
         ];
         let problems = both(problems.into_iter().filter(|(frames, _)| *frames > 0).map(|(_, problem)| problem))?;
         Some(message!(
@@ -61,7 +76,7 @@ impl ReferenceCounts {
 
 /// Counters of a reference device's losses.
 pub(crate) struct Counters {
-    held_up: HeldUp,
+    unplanned: Unplanned,
     /// Interfaces at the device in the namespace of each host.
     hosts: Vec<Interfaces>,
     /// Its ports at which the tester is.
@@ -93,13 +108,13 @@ impl Counters {
     /// Reads the counters of a device in the namespace `device`. `hosts` lists the hosts' ends of its links, `tested`
     /// its own ends of the links to the tester.
     pub(crate) fn new(
-        held_up: HeldUp,
+        unplanned: Unplanned,
         device: &NetNamespace,
         tested: BTreeSet<String>,
         hosts: Vec<(&NetNamespace, BTreeSet<String>)>,
     ) -> Result<Self, Error> {
         let hosts = hosts.into_iter().map(|(namespace, names)| Interfaces::of(namespace, names));
-        Ok(Self { held_up, hosts: hosts.collect::<Result<_, _>>()?, device: Interfaces::of(device, tested)? })
+        Ok(Self { unplanned, hosts: hosts.collect::<Result<_, _>>()?, device: Interfaces::of(device, tested)? })
     }
 
     fn read(&self) -> Result<ReferenceCounts, LabError> {
@@ -107,8 +122,9 @@ impl Counters {
         for host in &self.hosts {
             ahead += host.not_taken()?;
         }
-        let held_up = self.held_up.frames().map_err(LabError::at("count what the reference device dropped"))?;
-        Ok(ReferenceCounts { ahead, behind: self.device.not_taken()?, held_up })
+        let held_up = self.unplanned.held_up().map_err(LabError::at(COUNT_DROPPED))?;
+        let paused_late = self.unplanned.paused_late().map_err(LabError::at(COUNT_DROPPED))?;
+        Ok(ReferenceCounts { ahead, behind: self.device.not_taken()?, held_up, paused_late })
     }
 }
 
@@ -152,15 +168,19 @@ mod tests {
     #[test]
     fn a_device_that_kept_its_limits_says_nothing() {
         assert_eq!(ReferenceCounts::default().warning(), None);
-        let counts = ReferenceCounts { ahead: 3, behind: 2, held_up: 1 };
+        let counts = ReferenceCounts { ahead: 3, behind: 2, held_up: 1, paused_late: 4 };
         assert_eq!(counts.since(counts).warning(), None, "what was lost before is told once");
     }
 
     #[test]
     fn a_device_that_did_not_keep_its_limits_says_how() {
-        let said = |ahead, behind, held_up| ReferenceCounts { ahead, behind, held_up }.warning().expect("a warning");
+        let said = |ahead, behind, held_up| {
+            ReferenceCounts { ahead, behind, held_up, ..ReferenceCounts::default() }.warning().expect("a warning")
+        };
         assert!(said(12, 0, 0).contains("limits: 12 frames found no room at its ports; do not rely on"));
         assert!(said(0, 7, 0).contains("7 frames found no room at the ports of the tester;"));
         assert!(said(12, 0, 3).contains("its ports, and 3 frames were dropped because it was held up;"));
+        let late = ReferenceCounts { paused_late: 5, ..ReferenceCounts::default() }.warning().expect("a warning");
+        assert!(late.contains("5 frames were dropped although it asks senders to pause"));
     }
 }
