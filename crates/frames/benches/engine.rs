@@ -229,7 +229,12 @@ fn trial(engine: FrameEngine, seconds: u64, rate: u64) -> Result<FrameStreamCoun
         return Err("no frames were counted".into());
     };
     let stream = part.streams.into_iter().next().ok_or("one stream was asked for")?;
-    Ok(FrameStreamCounts::joined(stream.sent.unwrap_or_default(), stream.arrived.unwrap_or_default(), stream.flooded))
+    Ok(FrameStreamCounts::joined(
+        stream.sent.unwrap_or_default(),
+        stream.arrived.unwrap_or_default(),
+        stream.copies,
+        stream.flooded,
+    ))
 }
 
 /// Measures the engine at full speed.
