@@ -35,6 +35,8 @@ pub(crate) fn send(plan: &Plan, sockets: &[PacketSocket]) -> Result<(), Error> {
         if let Some(to) = stream.to.filter(|to| stream.from != Some(*to)) {
             announcements.insert((to, peer, headers.source_mac, vlans));
         }
+        let copies = stream.copies.iter().filter(|copy| stream.from != Some(**copy));
+        announcements.extend(copies.map(|copy| (*copy, plan.ports[*copy].mac, headers.source_mac, vlans)));
     }
     for _ in 0..TIMES {
         for (port, local, peer, vlans) in &announcements {

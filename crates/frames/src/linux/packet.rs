@@ -7,7 +7,9 @@ use crate::linux::headers::find_signature;
 use crate::linux::plan::{Plan, deal};
 use crate::linux::progress::Progress;
 use crate::linux::signature::{BYTES, Signature};
-use linerate_model::{Caveat, CaveatKind, FrameEngine, FrameStreamPart, FramesArrived, FramesSent, Histogram, message};
+use linerate_model::{
+    Caveat, CaveatKind, FrameEngine, FrameStreamPart, FramesArrived, FramesSent, Histogram, PortArrivals, message,
+};
 use linerate_sys::packet::{ALL_PROTOCOLS, Incoming, PacketSocket};
 use linerate_sys::{Error, affinity, clock};
 use linerate_units::Nanos;
@@ -86,11 +88,12 @@ pub(crate) fn run(attempt: &Attempt<'_>) -> Result<Counts, FrameError> {
     }
     for (port, accounts) in accounts.into_iter().enumerate() {
         for ((stream, part), account) in plan.streams.iter().zip(&mut streams).zip(accounts) {
-            if stream.to != Some(port) {
+            let copied = stream.copies.contains(&port);
+            if stream.to != Some(port) && !copied {
                 part.flooded += account.received + account.duplicates;
                 continue;
             }
-            part.arrived = Some(FramesArrived {
+            let arrived = FramesArrived {
                 received: account.received,
                 bytes: account.bytes + FCS * account.received,
                 duplicates: account.duplicates,
@@ -101,7 +104,12 @@ pub(crate) fn run(attempt: &Attempt<'_>) -> Result<Counts, FrameError> {
                 by_port_counters: false,
                 // Two hosts have two clocks.
                 latency: if stream.from.is_some() { account.latency } else { Histogram::default() },
-            });
+            };
+            if copied {
+                part.copies.push(PortArrivals { port: plan.ports[port].number, arrived });
+            } else {
+                part.arrived = Some(arrived);
+            }
         }
     }
     let mut caveats = Vec::new();
@@ -306,7 +314,7 @@ fn receive(
             let stream = &plan.streams[usize::from(signature.stream)];
             let bytes = stream.frames[stream.frame_of(signature.number)].len();
             account.arrived(signature.number, signature.time, at, bytes as u64);
-            if stream.to == Some(port) {
+            if stream.receivers().any(|receiver| receiver == port) {
                 received += 1;
                 received_bytes += bytes as u64 + FCS;
             }

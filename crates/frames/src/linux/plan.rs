@@ -8,6 +8,7 @@ use crate::linux::signature::{BYTES, Signature};
 use crate::linux::vary::Change;
 use linerate_model::{FrameStream, FramesTask, MOST_VARIED, Mac, MacRule, RawFrame, SimulatedHosts};
 use linerate_sys::netlink::Route;
+use linerate_sys::xdp::RECEIVERS;
 use linerate_units::Nanos;
 use std::net::IpAddr;
 
@@ -31,6 +32,8 @@ pub(crate) struct Stream {
     pub(crate) from: Option<usize>,
     /// Receiving port of this host. `None` if another host receives.
     pub(crate) to: Option<usize>,
+    /// Ports of this host that receive further copies.
+    pub(crate) copies: Vec<usize>,
     /// Frame with number 0, or one frame for each size of a mix.
     pub(crate) frames: Vec<Vec<u8>>,
     /// Order of the frames in a round.
@@ -86,6 +89,7 @@ impl Plan {
                 let ports = task.ports.len();
                 return Err(bad(format!("stream {index} goes from port {} to {} of {ports}", wish.from, wish.to)));
             }
+            check_copies(wish, task.ports.len()).map_err(|why| bad(format!("stream {index}: {why}")))?;
             let signature = Signature { tag, stream: index, number: 0, time: 0 };
             let frames = frames(wish, signature).map_err(|why| bad(format!("stream {index}: {why}")))?;
             let layout = Layout::of(&frames[0]);
@@ -111,6 +115,7 @@ impl Plan {
                 wish: wish.clone(),
                 from: ports.iter().position(|port| port.number == wish.from),
                 to: ports.iter().position(|port| port.number == wish.to),
+                copies: (0..ports.len()).filter(|at| wish.copies_to.contains(&ports[*at].number)).collect(),
                 frames,
                 round: wish.form.mix.as_ref().map_or_else(|| vec![0], |mix| mix.round()),
                 changes,
@@ -152,6 +157,11 @@ impl Plan {
 }
 
 impl Stream {
+    /// Iterates over the ports of this host that are to receive each frame.
+    pub(crate) fn receivers(&self) -> impl Iterator<Item = usize> {
+        self.to.into_iter().chain(self.copies.iter().copied())
+    }
+
     /// Returns the due time of its first frame in a trial that began at `start`.
     pub(crate) fn begin(&self, start: u64) -> u64 {
         start + self.wish.after.get()
@@ -221,6 +231,28 @@ fn raw_frame(raw: &RawFrame, signature: Signature) -> Result<Vec<u8>, String> {
         layout.mend_transport(&mut frame, &old, &new);
     }
     Ok(frame)
+}
+
+/// Checks the further receivers of a stream. The error names the fault.
+fn check_copies(wish: &FrameStream, ports: usize) -> Result<(), String> {
+    if wish.copies_to.is_empty() {
+        return Ok(());
+    }
+    if !wish.form.signed() {
+        return Err(String::from("frames without a signature are counted at one port only"));
+    }
+    let mut receivers: Vec<u16> = wish.receivers().collect();
+    receivers.sort_unstable();
+    if receivers.windows(2).any(|pair| pair[0] == pair[1]) {
+        return Err(String::from("it is to arrive at one port twice"));
+    }
+    if receivers.len() > RECEIVERS {
+        return Err(format!("it is to arrive at {} ports; at most {RECEIVERS} count it", receivers.len()));
+    }
+    match receivers.last().filter(|port| usize::from(**port) >= ports) {
+        Some(port) => Err(format!("it is to arrive at port {port} of {ports}")),
+        None => Ok(()),
+    }
 }
 
 /// Checks that the addresses of simulated hosts are unicast and within their range.

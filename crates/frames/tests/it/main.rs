@@ -5,4 +5,5 @@ mod forms;
 mod hosts;
 mod pace;
 mod ports;
+mod switch;
 mod trials;
