@@ -398,6 +398,7 @@ mod tests {
             time: Nanos::default(),
             settle: Nanos::default(),
             engine: FrameEngine::Auto,
+            line: None,
             hosts: Vec::new(),
         };
         Assignment {

@@ -209,6 +209,7 @@ fn trial(engine: FrameEngine, seconds: u64, rate: u64) -> Result<FrameStreamCoun
         time: Nanos::from_secs(seconds),
         settle: Nanos::from_millis(100),
         engine,
+        line: None,
         hosts: Vec::new(),
     };
     let assignment = Assignment {

@@ -9,6 +9,7 @@
 #include <bpf/bpf_endian.h>
 
 #define SIGNATURE 18
+#define EXPERIMENTAL 0x88b5  // EtherType of frames without an IP header
 #define REMEMBERED 1024   // numbers among which a duplicate is recognised
 #define FINEST 512        // durations up to this are told apart by the nanosecond
 #define PER_OCTAVE 256
@@ -85,8 +86,8 @@ struct {
 	__type(value, struct latencies);
 } latencies SEC(".maps");
 
-// The signature behind Ethernet, up to two VLAN tags, IPv4 without options or IPv6, UDP, ICMP or TCP without options; none in
-// other frames.
+// The signature behind Ethernet, up to two VLAN tags, IPv4 without options or IPv6, UDP, ICMP or TCP without options, or
+// right behind the experimental EtherType; none in other frames.
 static __always_inline __u8 *find_signature(__u8 *at, __u8 *end)
 {
 	__u16 type;
@@ -121,7 +122,7 @@ static __always_inline __u8 *find_signature(__u8 *at, __u8 *end)
 			return at + 40 + 20 + SIGNATURE <= end && at[52] >> 4 == 5 ? at + 60 : 0;
 		return carried == 17 || carried == 58 ? at + 48 : 0;
 	}
-	return 0;
+	return type == bpf_htons(EXPERIMENTAL) ? at : 0;
 }
 
 // The signature in the words that it is read by; all in network order.

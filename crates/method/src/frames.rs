@@ -57,6 +57,7 @@ impl PlainFrames {
             time: self.time,
             settle: self.settle,
             engine: self.engine,
+            line: None,
             hosts: Vec::new(),
         };
         Trial::new(format!("frames {}", size.get()), Task::Frames(task), Timing::UntilDone)

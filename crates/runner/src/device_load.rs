@@ -415,6 +415,7 @@ mod tests {
             time: Nanos::from_secs(2),
             settle: Nanos::from_secs(1),
             engine: Default::default(),
+            line: None,
             hosts: Vec::new(),
         };
         let trial = Trial::new("throughput 64", Task::Frames(task), Timing::UntilDone);

@@ -35,6 +35,7 @@ pub(super) fn frames(time: Nanos, ports: Vec<u16>, rate: Option<u64>) -> Assignm
         time,
         settle: Nanos::default(),
         engine: FrameEngine::Auto,
+        line: None,
         hosts: Vec::new(),
     };
     Assignment {

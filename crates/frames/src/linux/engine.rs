@@ -184,6 +184,7 @@ mod tests {
             time: Nanos::from_secs(10),
             settle: Nanos::from_secs(2),
             engine: FrameEngine::Auto,
+            line: None,
             hosts: Vec::new(),
         };
         Assignment {

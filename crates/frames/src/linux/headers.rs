@@ -258,6 +258,20 @@ mod tests {
         assert_eq!(find_signature(&[0x81; 10]), None);
     }
 
+    #[test]
+    fn experimental_frames_have_their_signature_after_the_type() {
+        let signature = Signature { tag: 1, stream: 7, number: 9, time: 9 };
+        for tags in [&[][..], &[5], &[0xa005, 6]] {
+            let mut frame = link_header([2; 6], [4; 6], tags, linerate_model::RawFrame::EXPERIMENTAL);
+            let at = frame.len();
+            frame.resize(60, 0);
+            assert_eq!(find_signature(&frame), None, "as learning frames");
+            frame[at..at + BYTES].copy_from_slice(&signature.to_bytes());
+            assert_eq!(find_signature(&frame[..at + BYTES]), Some(signature));
+            assert_eq!(find_signature(&frame[..at + BYTES - 1]), None);
+        }
+    }
+
     /// Parsing arbitrary bytes does not panic, and a signature is found only if it is whole.
     #[test]
     fn foreign_bytes_have_no_signature() {

@@ -40,6 +40,9 @@ pub(crate) fn possible_for(plan: &Plan) -> Result<(), FrameError> {
     if let Some(stream) = plan.streams.iter().find(|stream| stream.wish.size.without_fcs() > LARGEST) {
         return Err(FrameError::TooLargeForXdp(stream.wish.size.get()));
     }
+    if plan.streams.iter().any(|stream| stream.from.is_some() && stream.wish.form.bad_fcs) {
+        return Err(FrameError::NoBadFcsByXdp);
+    }
     let filling = filling(plan);
     for frame in plan.streams.iter().flat_map(|stream| &stream.frames) {
         if frame.get(HEAD..).is_some_and(|tail| !filling[HEAD..].starts_with(tail)) {
@@ -166,6 +169,8 @@ pub(crate) fn run(attempt: &Attempt<'_>) -> Result<Counts, FrameError> {
             first: sent.first,
             time: Nanos::new(sent.last.saturating_sub(sent.first)),
             held_up: Nanos::new(sent.held_up),
+            // The programs do not read PAUSE frames. A NIC obeys them without their help.
+            paused: Nanos::default(),
         });
     }
     for (((index, stream), part), slots) in (0..).zip(&plan.streams).zip(&mut streams).zip(slots) {
@@ -268,7 +273,9 @@ fn wish(plan: &Plan, index: usize, start: u64) -> Option<TransmitStream> {
         link: plan.ports[stream.from?].link,
         start: stream.begin(start),
         end: plan.end(stream, start),
-        gap: stream.gap,
+        gap: stream.pace.gap,
+        burst: stream.pace.burst,
+        rest: stream.pace.rest,
         limit: stream.due.unwrap_or(0),
     })
 }
@@ -276,8 +283,9 @@ fn wish(plan: &Plan, index: usize, start: u64) -> Option<TransmitStream> {
 /// Returns the number of turns between two deliveries: many are fast, few are exact.
 fn batch(plan: &Plan, streams: &[usize]) -> u32 {
     let rates = streams.iter().map(|&index| plan.streams[index].wish.rate.map(|rate| rate.get()));
+    let bursts = streams.iter().any(|&index| plan.streams[index].pace.burst > 1);
     match rates.sum::<Option<u64>>() {
-        Some(..=100_000) => 1,
+        Some(..=100_000) if !bursts => 1,
         Some(..=1_000_000) => 16,
         _ => 64,
     }

@@ -56,6 +56,7 @@ fn trial(engine: FrameEngine) -> FramesTask {
         time: Nanos::from_secs(600),
         settle: Nanos::from_millis(0),
         engine,
+        line: None,
         hosts: vec![simulated_hosts(false), simulated_hosts(true)],
     }
 }

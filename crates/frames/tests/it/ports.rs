@@ -114,6 +114,7 @@ pub(crate) fn trial(engine: FrameEngine, milliseconds: u64, streams: Vec<FrameSt
         time: Nanos::from_millis(milliseconds),
         settle: Nanos::from_millis(300),
         engine,
+        line: None,
         hosts: Vec::new(),
     }
 }
@@ -160,7 +161,11 @@ pub(crate) fn part(counted: Counted) -> FramePartCounts {
 }
 
 pub(crate) fn counts(task: &FramesTask) -> Counts {
-    let mut counted = session(task).run(&Frames).unwrap();
+    counts_of(session(task).run(&Frames).unwrap())
+}
+
+/// Returns the counts of a host with all ports.
+pub(crate) fn counts_of(mut counted: Counted) -> Counts {
     let caveats = std::mem::take(&mut counted.caveats);
     let FramePartCounts { engine, streams } = part(counted);
     let streams = streams.into_iter().map(|part| {

@@ -177,6 +177,7 @@ impl AddressTest {
             // After a probe the device forgets.
             settle: if learns { plan.settle } else { plan.settle.max(self.ageing) },
             engine: plan.engine,
+            line: None,
             hosts: Vec::new(),
         };
         Some(trial(format!("{what} {} addresses", set.count), task))

@@ -183,6 +183,7 @@ impl HostTest {
             time: end,
             settle: plan.settle,
             engine: plan.engine,
+            line: None,
             hosts: vec![SimulatedHosts {
                 port: pair.to,
                 first,

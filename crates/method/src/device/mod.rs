@@ -340,6 +340,7 @@ impl Device {
             time,
             settle: self.plan.settle,
             engine: self.plan.engine,
+            line: None,
             hosts: Vec::new(),
         }
     }

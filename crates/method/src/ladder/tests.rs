@@ -181,6 +181,7 @@ fn frames(sent: u64, received: u64) -> Vec<TrialResult> {
         time: Nanos::from_secs(1),
         settle: Nanos::default(),
         engine: FrameEngine::Auto,
+        line: None,
         hosts: Vec::new(),
     };
     let second = Nanos::from_secs(1);

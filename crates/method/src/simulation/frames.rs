@@ -60,6 +60,7 @@ impl Network {
                     first,
                     time,
                     held_up: flow.held_up,
+                    paused: Nanos::default(),
                 }),
                 arrived: own.contains(&stream.to).then(|| arrived.clone()),
                 flooded: 0,

@@ -199,6 +199,7 @@ fn frames(ports: &[&str], ways: &[(u16, u16)]) -> Trial {
         time: Nanos::from_secs(1),
         settle: Nanos::default(),
         engine: FrameEngine::Auto,
+        line: None,
         hosts: Vec::new(),
     };
     Trial::new("throughput 64", Task::Frames(task), Timing::UntilDone)

@@ -29,6 +29,9 @@ pub struct FrameStreamCounts {
     /// For how long in all the sender was held up, beyond what it made up for at once: what was due later left so much later.
     #[serde(default)]
     pub held_up: Nanos,
+    /// Time for which PAUSE frames stopped the stream (IEEE 802.3 annex 31B). Frames due meanwhile left later, or not at all.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub paused: Nanos,
     /// Frames that arrived at the port they were meant for, duplicates left out.
     pub received: u64,
     /// Further copies.
@@ -120,6 +123,13 @@ pub struct FramesSent {
     pub time: Nanos,
     /// For how long in all the sender was held up.
     pub held_up: Nanos,
+    /// Time for which PAUSE frames stopped the stream.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub paused: Nanos,
+}
+
+fn is_zero(time: &Nanos) -> bool {
+    time.get() == 0
 }
 
 /// What arrived of a stream at a host.
@@ -157,6 +167,7 @@ impl FrameStreamCounts {
             sent: sent.sent,
             send_time: sent.time,
             held_up: sent.held_up,
+            paused: sent.paused,
             received: arrived.received,
             duplicates: arrived.duplicates,
             reordered: arrived.reordered,

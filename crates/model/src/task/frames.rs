@@ -5,7 +5,7 @@
 
 use crate::checked::{OutOfRange, check_when_read, rate, within};
 use crate::{FrameForm, HostName, PortName, Window};
-use linerate_units::{FrameRate, FrameSize, Nanos};
+use linerate_units::{BitRate, FrameRate, FrameSize, Nanos};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -241,6 +241,10 @@ pub struct FramesTask {
     pub settle: Nanos,
     /// By which means.
     pub engine: FrameEngine,
+    /// Line rate of the ports. `None` takes the speed that each port reports. The quanta of PAUSE frames are times of this
+    /// many bits, and the frames of a burst leave a virtual port at this rate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<BitRate>,
     /// Hosts that the tester answers for while the trial runs, beside the streams' own ends.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hosts: Vec<SimulatedHosts>,
@@ -326,6 +330,7 @@ impl FramesTask {
         for time in [self.time, self.settle] {
             within("of a trial with frames", time, Nanos::default()..=Window::LONGEST)?;
         }
+        self.line.map_or(Ok(()), |line| rate("bits per second", line.get()))?;
         let named = self.streams.iter().flat_map(|stream| stream.receivers().chain([stream.from]));
         Self::check_ports(self.ports.len(), named.chain(self.hosts.iter().map(|hosts| hosts.port)))
     }

@@ -90,6 +90,7 @@ fn frames() -> Value {
             time: Nanos::from_secs(1),
             settle: Nanos::from_secs(2),
             engine: FrameEngine::Auto,
+            line: None,
             hosts: vec![hosts],
         }),
         Timing::UntilDone,

@@ -79,6 +79,7 @@ pub(crate) fn record() -> Record {
         time: Nanos::from_secs(1),
         settle: Nanos::from_secs(2),
         engine: FrameEngine::Auto,
+        line: None,
         hosts: vec![],
     });
     let flows = vec![flow("p0", "p1", 0), flow("p1", "p0", 10)];

@@ -173,6 +173,7 @@ fn frames_at(rate: u64) -> Trial {
         time: Nanos::from_millis(100),
         settle: Nanos::from_millis(10),
         engine: FrameEngine::Auto,
+        line: None,
         hosts: Vec::new(),
     };
     Trial::new("frames 1518", Task::Frames(task), Timing::UntilDone)

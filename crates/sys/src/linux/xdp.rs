@@ -23,7 +23,7 @@ const CHANGE_WORDS: usize = 4;
 /// struct frame.
 const FRAME_WORDS: usize = HEAD / 8 + 1;
 /// What struct stream says of when and where, then the sizes of a round, the changes, and what is the program's.
-const ORDER_WORDS: usize = 12;
+const ORDER_WORDS: usize = 16;
 const SIZES_WORDS: usize = ROUND / 8;
 const PROGRAM: usize = ORDER_WORDS + SIZES_WORDS + CHANGES * CHANGE_WORDS;
 /// struct stream.
@@ -48,6 +48,10 @@ const FAST: u32 = 64;
 const SHORTER: u128 = 16;
 /// What a turn takes, nanoseconds, where its frame wakes another core and nothing holds it up.
 const TURN: u64 = 1000;
+/// Time of a turn on a slow core, nanoseconds.
+const SLOW_TURN: u64 = 2000;
+/// Longest delay that a sender makes up for, nanoseconds.
+const CATCH_UP: u64 = 100_000;
 /// Turns of a fast lane, and frames of one poll, for which one reading of the clock may serve.
 const READING: u64 = 8;
 
@@ -56,7 +60,7 @@ const READING: u64 = 8;
 pub struct TransmitFrame {
     /// Its first bytes.
     pub head: [u8; HEAD],
-    /// Bytes of it, FCS not counted; at least 60.
+    /// Bytes of it, FCS not counted; at least 14.
     pub length: u32,
 }
 
@@ -100,6 +104,10 @@ pub struct TransmitStream {
     pub end: u64,
     /// Between frames, in 2^-32 ns; 0 sends without pause.
     pub gap: u128,
+    /// Number of frames in a burst, at least 1.
+    pub burst: u64,
+    /// Further time after each burst, in 2^-32 ns.
+    pub rest: u128,
     /// So many frames at the most; 0 for no limit.
     pub limit: u64,
 }
@@ -219,7 +227,9 @@ impl Lane {
 /// struct stream of transmit.bpf.c; `first` is the index of its first frame, `port` that of its port.
 fn stream_words(stream: &TransmitStream, first: u64, port: u64, batch: u32) -> [u64; STREAM_WORDS] {
     // Fast lanes send in bursts anyway.
-    let least_gap = if batch >= FAST { 0 } else { stream.gap - stream.gap / SHORTER };
+    let least_gap = if batch >= FAST || stream.burst > 1 { 0 } else { stream.gap - stream.gap / SHORTER };
+    // A burst takes time itself.
+    let catch_up = CATCH_UP + if stream.burst > 1 { stream.burst * SLOW_TURN } else { 0 };
     let mut words = [0; STREAM_WORDS];
     words[..ORDER_WORDS].copy_from_slice(&[
         first,
@@ -234,6 +244,10 @@ fn stream_words(stream: &TransmitStream, first: u64, port: u64, batch: u32) -> [
         (least_gap >> 32) as u64,
         u64::from(batch) * TURN,
         if stream.limit == 0 { u64::MAX } else { stream.limit },
+        stream.burst.max(1),
+        (stream.rest >> 32) as u64,
+        (stream.rest & 0xffff_ffff) as u64,
+        catch_up,
     ]);
     let mut sizes = [0; ROUND];
     sizes.iter_mut().zip(&stream.round).for_each(|(size, index)| *size = *index);
