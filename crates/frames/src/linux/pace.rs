@@ -55,7 +55,8 @@ impl Pace {
 
 /// Returns the time that a frame and the least gap after it take on the line, in 2^-32 ns.
 pub(crate) fn time_on_line(size: FrameSize, line: BitRate) -> u128 {
-    (u128::from(size.on_the_wire()) * 8 * 1_000_000_000 << 32) / u128::from(line.get().max(1))
+    let bits = u128::from(size.on_the_wire()) * 8;
+    ((bits * 1_000_000_000) << 32) / u128::from(line.get().max(1))
 }
 
 #[cfg(test)]

@@ -1,13 +1,13 @@
 //! Trials over a switch with several ports: a bridge of the kernel.
 
-use crate::ports::{AMPLE, ENGINES, UDP, alone, counts, trial};
-use linerate_frames::port;
+use crate::ports::{AMPLE, ENGINES, UDP, alone, counts, part, session, trial};
+use linerate_frames::{Frames, port};
 use linerate_model::{FrameEngine, FrameStream, FramesTask, Mac, PortName};
 use linerate_sys::ethtool::Ethtool;
 use linerate_sys::namespace::set_network_setting;
 use linerate_sys::netlink::Route;
 use linerate_testsuite::{lab_test, wait_until};
-use linerate_units::FrameRate;
+use linerate_units::{FrameRate, Nanos};
 use std::net::{IpAddr, Ipv4Addr};
 
 /// Runs `work` with the ports `p0`, `p1` and so on of a switch.
@@ -84,5 +84,62 @@ fn each_port_counts_its_copy_of_a_broadcast() {
             assert_eq!((partial.received, partial.copies[0].arrived.received), (200, 200), "{engine:?}");
             assert_eq!(partial.flooded, 200, "{engine:?}: port 3 is no receiver");
         }
+    });
+}
+
+/// Returns the stream of each port to each other one, all at `rate`. They start one after the other.
+fn mesh(ports: u16, rate: u64, frames: u64) -> Vec<FrameStream> {
+    let mut streams = Vec::new();
+    for from in 0..ports {
+        for to in (0..ports).filter(|to| *to != from) {
+            let mut stream = between(from, to, rate, frames);
+            stream.after = Nanos::new(streams.len() as u64 * 1_000_000_000 / (rate * u64::from(ports * (ports - 1))));
+            streams.push(stream);
+        }
+    }
+    streams
+}
+
+/// Runs a trial with these streams by both engines, and asserts that each frame arrived at its port only.
+fn all_arrive(ports: u16, streams: &[FrameStream]) {
+    for engine in ENGINES {
+        let task = FramesTask { time: TIME, ..switched(engine, ports, streams.to_vec()) };
+        let mut counted = session(&task).run(&Frames).unwrap();
+        let caveats = std::mem::take(&mut counted.caveats);
+        let part = part(counted);
+        assert_eq!((part.engine, part.streams.len()), (engine, streams.len()));
+        let mut starts = Vec::new();
+        let mut held_up = Nanos::default();
+        for (index, (stream, counts)) in streams.iter().zip(&part.streams).enumerate() {
+            let sent = counts.sent.as_ref().unwrap();
+            let arrived = counts.arrived.as_ref().unwrap();
+            starts.push(sent.first - stream.after.get());
+            held_up = held_up.max(sent.held_up);
+            // What a delayed sender could not send in time is flagged by `intended`.
+            let short = Nanos::new(TIME.get() / sent.intended * (sent.intended - sent.sent));
+            assert!(short <= sent.held_up + Nanos::from_millis(20), "{engine:?} stream {index}: {counts:?}");
+            let seen = (arrived.received, arrived.duplicates, arrived.reordered, counts.flooded);
+            assert_eq!(seen, (sent.sent, 0, 0, 0), "{engine:?} stream {index}: {counts:?} {caveats:?}");
+        }
+        let spread = Nanos::new(starts.iter().max().unwrap() - starts.iter().min().unwrap());
+        eprintln!("{engine:?}: {} streams, starts within {spread}, held up for {held_up}", streams.len());
+        assert!(spread <= Nanos::new(TIME.get() / 100) + held_up, "{engine:?}: starts within {spread}");
+    }
+}
+
+/// One per cent is 50 ms.
+const TIME: Nanos = Nanos::from_secs(5);
+
+#[lab_test(Bpf)]
+fn full_mesh_of_eight_ports_has_56_streams() {
+    with_switch(8, || all_arrive(8, &mesh(8, 100, 400)));
+}
+
+#[lab_test(Bpf)]
+fn eight_ports_send_64_streams() {
+    with_switch(8, || {
+        let mut streams = mesh(8, 100, 400);
+        streams.extend((0..8).map(|from| between(from, (from + 1) % 8, 100, 400)));
+        all_arrive(8, &streams);
     });
 }
