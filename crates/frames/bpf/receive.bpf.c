@@ -9,16 +9,19 @@
 #include <bpf/bpf_endian.h>
 
 #define SIGNATURE 18
+#define EXPERIMENTAL 0x88b5  // EtherType of frames without an IP header
 #define REMEMBERED 1024   // numbers among which a duplicate is recognised
 #define FINEST 512        // durations up to this are told apart by the nanosecond
 #define PER_OCTAVE 256
 #define OCTAVES 25        // up to 2^34 ns, 17 s
 #define BUCKETS (FINEST + OCTAVES * PER_OCTAVE)
+#define RECEIVERS 64      // ports that a frame of a stream may arrive at
 
 struct settings {
 	__u64 tag;
 	__u64 sized;      // some stream mixes sizes: bytes are counted
 	__u64 reading;    // frames of one poll for which one reading of the clock serves
+	__u64 streams;    // they have the first slots; the slots after them are for further receivers
 };
 
 struct clock {
@@ -37,6 +40,7 @@ struct counters {
 	__u64 expected;   // one above the highest number so far
 	__u64 last_gap;   // when the last frame was sent before which numbers were missing; 0 for none
 	__u64 bytes;      // of the frames received, FCS not counted
+	__u64 next;       // slot of the stream's next receiver; 0 after the last
 };
 
 struct numbers {
@@ -82,8 +86,8 @@ struct {
 	__type(value, struct latencies);
 } latencies SEC(".maps");
 
-// The signature behind Ethernet, up to two VLAN tags, IPv4 without options or IPv6, UDP, ICMP or TCP without options; none in
-// other frames.
+// The signature behind Ethernet, up to two VLAN tags, IPv4 without options or IPv6, UDP, ICMP or TCP without options, or
+// right behind the experimental EtherType; none in other frames.
 static __always_inline __u8 *find_signature(__u8 *at, __u8 *end)
 {
 	__u16 type;
@@ -118,7 +122,7 @@ static __always_inline __u8 *find_signature(__u8 *at, __u8 *end)
 			return at + 40 + 20 + SIGNATURE <= end && at[52] >> 4 == 5 ? at + 60 : 0;
 		return carried == 17 || carried == 58 ? at + 48 : 0;
 	}
-	return 0;
+	return type == bpf_htons(EXPERIMENTAL) ? at : 0;
 }
 
 // The signature in the words that it is read by; all in network order.
@@ -212,18 +216,29 @@ int receive(struct xdp_md *context)
 	struct signature signature = { *(__u64 *)found, *(__u64 *)(found + 8), *(__u16 *)(found + 16) };
 	__u32 stream = bpf_ntohs(signature.low >> 32);
 	__u16 tag = bpf_ntohs(signature.low >> 16);
-	if (!trial || tag != trial->tag || !is_whole(&signature))
+	if (!trial || tag != trial->tag || stream >= trial->streams || !is_whole(&signature))
 		return XDP_PASS;
 
-	struct counters *count = bpf_map_lookup_elem(&counters, &stream);
-	struct numbers *known = bpf_map_lookup_elem(&numbers, &stream);
-	struct latencies *latency = bpf_map_lookup_elem(&latencies, &stream);
-	if (!count || !known || !latency)
+	__u32 slot = stream;
+	struct counters *count = bpf_map_lookup_elem(&counters, &slot);
+	if (!count)
 		return XDP_PASS;
+	for (int i = 1; i < RECEIVERS && count->interface != context->ingress_ifindex && count->next; i++) {
+		slot = count->next;
+		count = bpf_map_lookup_elem(&counters, &slot);
+		if (!count)
+			return XDP_PASS;
+	}
 	if (count->interface != context->ingress_ifindex) {
-		__sync_fetch_and_add(&count->flooded, 1);
+		count = bpf_map_lookup_elem(&counters, &stream);
+		if (count)
+			__sync_fetch_and_add(&count->flooded, 1);
 		return XDP_DROP;
 	}
+	struct numbers *known = bpf_map_lookup_elem(&numbers, &slot);
+	struct latencies *latency = bpf_map_lookup_elem(&latencies, &slot);
+	if (!known || !latency)
+		return XDP_PASS;
 
 	__u32 carried = bpf_ntohl(signature.low >> 48 | signature.middle << 16);
 	__u64 sent = bpf_be64_to_cpu(signature.middle >> 16 | (__u64)signature.high << 48);

@@ -9,10 +9,9 @@
 #include <bpf/bpf_endian.h>
 
 #define HEAD 104         // the longest headers (82 bytes) and the signature (18), filled up to a multiple of 8
-#define SHORTEST 60      // bytes of the shortest frame, FCS not counted
+#define SHORTEST 60      // bytes of the shortest frame that Ethernet permits, FCS not counted
 #define SIGNATURE 18
 #define LOOKS 16         // streams looked at in a turn
-#define CATCH_UP 100000  // ns of delay that are made up for; beyond it the schedule moves
 #define SLOWEST 4        // times its leeway is more than a batch takes where a frame costs the most
 
 #define ROUND 64         // frames after which a mix of sizes begins anew
@@ -49,6 +48,10 @@ struct stream {
 	__u64 least_gap;      // ns between frames while a delay is made up for; 0 for none
 	__u64 leeway;         // ns by which one may be shorter all the same: a batch of turns takes time
 	__u64 limit;          // frames at the most
+	__u64 burst;          // frames of a burst; 1 spaces all of them evenly
+	__u64 rest;           // ns after each burst, in addition to the gap
+	__u64 rest_fraction;  // in 2^-32 ns
+	__u64 catch_up;       // ns of delay that are made up for; beyond it the schedule moves
 	__u8 sizes[ROUND];    // which frame comes when in a round
 	struct change change[CHANGES];
 	// What follows is the program's.
@@ -116,11 +119,12 @@ static __always_inline int is_due(struct stream *stream, struct lane *lane, __u6
 	if (now < stream->next || now < stream->earliest)
 		return 0;
 	// A sender that was held up leaves no frames out: the rest is due later.
-	if (now - stream->next > CATCH_UP) {
+	if (now - stream->next > stream->catch_up) {
+		__u64 longest = stream->gap + stream->rest;
 		// Behind while frames leave batch by batch: the rate is beyond it. Otherwise something held it up.
-		if (stream->gap && now - stream->last > stream->gap + SLOWEST * stream->leeway)
-			stream->held_up += now - CATCH_UP - stream->next;
-		stream->next = now - CATCH_UP;
+		if (longest && now - stream->last > longest + SLOWEST * stream->leeway)
+			stream->held_up += now - stream->catch_up - stream->next;
+		stream->next = now - stream->catch_up;
 	}
 	if (now >= stream->end || stream->sent >= stream->limit) {
 		stream->next = NEVER;
@@ -134,6 +138,10 @@ static __always_inline void schedule_next(struct stream *stream, __u64 now)
 {
 	__u64 fraction = stream->next_fraction + stream->gap_fraction;
 
+	if (stream->burst > 1 && stream->sent % stream->burst == 0) {
+		stream->next += stream->rest;
+		fraction += stream->rest_fraction;
+	}
 	// Nor are they sent in a burst, which a device with few buffers would lose.
 	if (stream->least_gap) {
 		if (stream->earliest < now - stream->leeway)
@@ -255,6 +263,12 @@ int transmit(struct xdp_md *context)
 			if (frame + i + 4 > end)
 				break;
 			*(__u32 *)(frame + i) = *(__u32 *)(sending->head + i);
+		}
+	} else {
+		for (int i = 0; i < SHORTEST; i++) {
+			if (frame + i + 1 > end)
+				break;
+			frame[i] = sending->head[i];
 		}
 	}
 	__u64 signature_at = stream->signature_at;

@@ -58,6 +58,28 @@ pub enum FrameError {
     /// XDP fills all frames of a trial alike.
     #[error("a raw frame and others that differ behind their headers cannot share a trial by XDP: use packet sockets")]
     FillingsDiffer,
+    /// The kernel computes the FCS of frames that XDP sends.
+    #[error("XDP cannot send frames with a wrong FCS: use packet sockets")]
+    NoBadFcsByXdp,
+    /// The driver of the port appends the FCS itself.
+    #[error(
+        "port {0} cannot send frames with a wrong FCS: its driver does not offer it; use a NIC with the drivers e1000, \
+         e1000e, igb or ixgbe, or leave these frames out"
+    )]
+    NoBadFcs(String),
+    /// Frames exceed what a packet socket may send.
+    #[error(
+        "port {interface} does not send frames of {size} bytes by packet sockets: `ip link set {interface} mtu {mtu}`, \
+         or use XDP"
+    )]
+    TooLargeForPort {
+        /// The port.
+        interface: String,
+        /// Size of the frames, with FCS.
+        size: u32,
+        /// MTU that permits such frames.
+        mtu: u32,
+    },
     /// The kernel does not let this process load programs.
     #[error("XDP is not permitted here: {0}; run as root, or use packet sockets")]
     NoXdp(linerate_sys::Error),

@@ -2,7 +2,7 @@
 
 use crate::FrameError;
 use crate::linux::carrier::Carrier;
-use crate::linux::plan::Plan;
+use crate::linux::plan::{Plan, Stream};
 use crate::linux::progress::Progress;
 use linerate_engine::{Conductor, Stopped, Work};
 use linerate_model::{Caveat, FrameEngine, FrameStreamPart, Ready};
@@ -156,7 +156,7 @@ impl Attempt<'_> {
             .streams
             .iter()
             .filter(|stream| stream.signature_at.is_some())
-            .filter_map(|stream| stream.to)
+            .flat_map(Stream::receivers)
             .collect();
         ports.sort_unstable();
         ports.dedup();

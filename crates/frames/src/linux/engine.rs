@@ -29,8 +29,8 @@ impl Engine for Frames {
         let task = ports.task;
         let sending = task.time + Nanos::new(plan::late_time(task.time.get()) + xdp::LOADING + xdp::GRACE);
         Ok(Demand {
-            sends: ports.rate(|stream| stream.from)?,
-            receives: ports.rate(|stream| stream.to)?,
+            sends: ports.rate(|stream, own| usize::from(own.contains(&stream.from)))?,
+            receives: ports.rate(|stream, own| stream.receivers().filter(|port| own.contains(port)).count())?,
             time: Some(task.time + task.settle),
             flows: 0,
             needs: ports.needs(),
@@ -113,17 +113,24 @@ impl<'a> Ports<'a> {
         self.task.ports.get(usize::from(port)).map(|port| port.interface.clone())
     }
 
-    /// Returns the bits of frames per second, with FCS, of the streams with their `end` at this host.
+    /// Returns the bits of frames per second, with FCS, of all streams. `ends` returns the number of ports of this host
+    /// at which a stream's frames count.
     ///
     /// Returns `None` if a stream has no rate.
-    fn rate(&self, end: impl Fn(&FrameStream) -> u16) -> Result<Option<BitRate>, EngineError> {
+    fn rate(&self, ends: impl Fn(&FrameStream, &[u16]) -> usize) -> Result<Option<BitRate>, EngineError> {
         let mut bits = Some(0_u64);
-        for stream in self.task.streams.iter().filter(|stream| self.own.contains(&end(stream))) {
+        for stream in &self.task.streams {
+            let ports = ends(stream, self.own) as u64;
+            if ports == 0 {
+                continue;
+            }
             let rate = stream.rate.map(|rate| rate.get());
             if rate == Some(0) {
                 return Err(EngineError::new("a stream of raw frames has rate 0: leave the stream out"));
             }
-            bits = bits.zip(rate).map(|(bits, rate)| bits.saturating_add(bits_per_second(stream, rate)));
+            bits = bits
+                .zip(rate)
+                .map(|(bits, rate)| bits.saturating_add(bits_per_second(stream, rate).saturating_mul(ports)));
         }
         Ok(bits.map(BitRate::per_second))
     }
@@ -212,6 +219,10 @@ mod tests {
             (whole.sends, whole.receives),
             (Some(BitRate::per_second(1_200_000)), Some(BitRate::per_second(1_200_000)))
         );
+
+        let mut broadcast = stream(0, 0, 125, Some(1_000));
+        broadcast.copies_to = vec![1];
+        assert_eq!(demand(vec![broadcast], &[0, 1]).receives, Some(BitRate::per_second(2_000_000)), "at both ports");
 
         let unbounded = vec![stream(0, 1, 125, Some(1_000)), stream(0, 1, 125, None)];
         let here = demand(unbounded, &[0]);

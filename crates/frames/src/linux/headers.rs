@@ -22,7 +22,7 @@ pub(crate) fn frame(headers: &FrameHeaders, length: usize, signature: Signature)
     };
     let carried = match (headers.source, headers.destination) {
         (IpAddr::V4(source), IpAddr::V4(destination)) => {
-            frame.extend([0x45, 0]);
+            frame.extend([0x45, headers.dscp << 2]);
             frame.extend((packet as u16).to_be_bytes());
             // No identification, do not fragment, 64 hops; the checksum follows.
             frame.extend([0, 0, 0x40, 0, 64, protocol, 0, 0]);
@@ -33,7 +33,8 @@ pub(crate) fn frame(headers: &FrameHeaders, length: usize, signature: Signature)
             packet - 20
         }
         (source, destination) => {
-            frame.extend([0x60, 0, 0, 0]);
+            // Version 6, then the traffic class; no flow label.
+            frame.extend([0x60 | headers.dscp >> 2, headers.dscp << 6, 0, 0]);
             frame.extend(((packet - 40) as u16).to_be_bytes());
             frame.extend([protocol, 64]);
             frame.extend(octets(source));
@@ -90,10 +91,12 @@ pub(crate) fn frame(headers: &FrameHeaders, length: usize, signature: Signature)
 
 /// Builds the Ethernet header with its tags and the type of the addresses.
 fn ethernet(headers: &FrameHeaders) -> Vec<u8> {
+    let priority = u16::from(headers.priority) << 13;
+    let tags: Vec<u16> = headers.vlans.iter().map(|vlan| priority | vlan & 0x0fff).collect();
     link_header(
         headers.destination_mac.0,
         headers.source_mac.0,
-        &headers.vlans,
+        &tags,
         match headers.source {
             IpAddr::V4(_) => IPV4,
             IpAddr::V6(_) => IPV6,
@@ -101,15 +104,15 @@ fn ethernet(headers: &FrameHeaders) -> Vec<u8> {
     )
 }
 
-/// Builds an Ethernet header.
-pub(crate) fn link_header(destination: [u8; 6], source: [u8; 6], vlans: &[u16], kind: u16) -> Vec<u8> {
+/// Builds an Ethernet header. `tags` are the control words of its VLAN tags, each a priority and a VLAN identifier.
+pub(crate) fn link_header(destination: [u8; 6], source: [u8; 6], tags: &[u16], kind: u16) -> Vec<u8> {
     let mut header = Vec::with_capacity(64);
     header.extend(destination);
     header.extend(source);
-    for (index, vlan) in vlans.iter().enumerate() {
-        let last = index + 1 == vlans.len();
+    for (index, tag) in tags.iter().enumerate() {
+        let last = index + 1 == tags.len();
         header.extend(if last { VLAN } else { OUTER_VLAN }.to_be_bytes());
-        header.extend((vlan & 0x0fff).to_be_bytes());
+        header.extend(tag.to_be_bytes());
     }
     header.extend(kind.to_be_bytes());
     header
@@ -133,7 +136,7 @@ pub(crate) fn octets(address: IpAddr) -> Vec<u8> {
 mod tests {
     use super::*;
     use crate::linux::mutated::mutated;
-    use etherparse::{SlicedPacket, TransportSlice};
+    use etherparse::{LinkExtSlice, SlicedPacket, TransportSlice};
     use linerate_model::Mac;
 
     const UDP_7: FramePayload = FramePayload::Udp { source_port: 49_152, destination_port: 7 };
@@ -159,7 +162,9 @@ mod tests {
         for (source, destination) in [("198.18.0.1", "198.18.1.2"), ("2001:2::1", "2001:2:0:1::2")] {
             for vlans in [&[][..], &[5], &[7, 4094]] {
                 for payload in [UDP_7, TCP_7, FramePayload::Echo] {
-                    let headers = headers(source, destination, vlans, payload);
+                    let mut headers = headers(source, destination, vlans, payload);
+                    headers.dscp = 46;
+                    headers.priority = 5;
                     let smallest = headers.smallest_frame().without_fcs() as usize;
                     for length in [smallest, smallest + 1, 512, 1514] {
                         check(&headers, length);
@@ -184,6 +189,15 @@ mod tests {
         if let Some(v4) = net.ipv4_ref() {
             let header = v4.header().to_header();
             assert_eq!(header.header_checksum, header.calc_header_checksum());
+            assert_eq!((header.dscp.value(), header.ecn.value()), (46, 0));
+        }
+        if let Some(v6) = net.ipv6_ref() {
+            let header = v6.header().to_header();
+            assert_eq!((header.traffic_class, header.flow_label.value()), (46 << 2, 0));
+        }
+        for (extension, vlan) in packet.link_exts.iter().zip(&headers.vlans) {
+            let LinkExtSlice::Vlan(tag) = extension else { panic!("{extension:?}") };
+            assert_eq!((tag.priority_code_point().value(), tag.vlan_identifier().value()), (5, *vlan));
         }
         let correct = match packet.transport.unwrap() {
             TransportSlice::Udp(udp) => {
@@ -242,6 +256,20 @@ mod tests {
         frame[23] = 2;
         assert_eq!(find_signature(&frame), None);
         assert_eq!(find_signature(&[0x81; 10]), None);
+    }
+
+    #[test]
+    fn experimental_frames_have_their_signature_after_the_type() {
+        let signature = Signature { tag: 1, stream: 7, number: 9, time: 9 };
+        for tags in [&[][..], &[5], &[0xa005, 6]] {
+            let mut frame = link_header([2; 6], [4; 6], tags, linerate_model::RawFrame::EXPERIMENTAL);
+            let at = frame.len();
+            frame.resize(60, 0);
+            assert_eq!(find_signature(&frame), None, "as learning frames");
+            frame[at..at + BYTES].copy_from_slice(&signature.to_bytes());
+            assert_eq!(find_signature(&frame[..at + BYTES]), Some(signature));
+            assert_eq!(find_signature(&frame[..at + BYTES - 1]), None);
+        }
     }
 
     /// Parsing arbitrary bytes does not panic, and a signature is found only if it is whole.

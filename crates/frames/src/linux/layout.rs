@@ -2,7 +2,7 @@
 //! the signature in the same way.
 
 use crate::linux::signature::{BYTES, sum};
-use linerate_model::VaryField;
+use linerate_model::{RawFrame, VaryField};
 
 pub(crate) const IPV4: u16 = 0x0800;
 pub(crate) const IPV6: u16 = 0x86dd;
@@ -21,6 +21,8 @@ pub(crate) struct Layout {
     /// Control word of the outermost VLAN tag.
     pub(crate) vlan: Option<usize>,
     pub(crate) ip: Option<Ip>,
+    /// End of the header of a frame of the experimental EtherType, which has nothing before its signature.
+    experimental: Option<usize>,
     pub(crate) transport: Option<Transport>,
 }
 
@@ -59,6 +61,10 @@ impl Layout {
                 layout.ip = Some(Ip { at, four: false, plain: true });
                 (Some(frame[at + 6]), at + 40)
             }
+            Some(RawFrame::EXPERIMENTAL) => {
+                layout.experimental = Some(at);
+                (None, at)
+            }
             _ => (None, at),
         };
         let four = layout.ip.is_some_and(|ip| ip.four);
@@ -76,13 +82,18 @@ impl Layout {
 
     /// Returns the offset of the signature, if the frame may carry one.
     pub(crate) fn signature_at(&self, frame: &[u8]) -> Option<usize> {
-        let transport = self.transport.filter(|_| self.ip.is_some_and(|ip| ip.plain))?;
-        let at = match transport.protocol {
-            TCP if frame[transport.at + 12] >> 4 == 5 => transport.at + 20,
-            TCP => return None,
-            _ => transport.at + 8,
-        };
+        let at = self.experimental.or_else(|| self.payload_at(frame))?;
         (frame.len() >= at + BYTES).then_some(at)
+    }
+
+    /// Returns the offset of the payload after plain headers.
+    fn payload_at(&self, frame: &[u8]) -> Option<usize> {
+        let transport = self.transport.filter(|_| self.ip.is_some_and(|ip| ip.plain))?;
+        match transport.protocol {
+            TCP if frame[transport.at + 12] >> 4 == 5 => Some(transport.at + 20),
+            TCP => None,
+            _ => Some(transport.at + 8),
+        }
     }
 
     /// Returns the offset of `field` and its number of bytes, at most its last four.

@@ -3,15 +3,13 @@
 
 use crate::linux::headers::link_header;
 use crate::linux::plan::Plan;
-use linerate_model::Mac;
+use linerate_model::{Mac, RawFrame};
 use linerate_sys::Error;
 use linerate_sys::packet::PacketSocket;
 use std::collections::BTreeSet;
 use std::thread;
 use std::time::Duration;
 
-/// Type of the frames: IEEE 802 local experimental EtherType 1, which no host answers.
-const EXPERIMENTAL: u16 = 0x88b5;
 const TIMES: u32 = 3;
 /// Pause between the rounds, and for the switch to learn.
 const PAUSE: Duration = Duration::from_millis(20);
@@ -35,10 +33,13 @@ pub(crate) fn send(plan: &Plan, sockets: &[PacketSocket]) -> Result<(), Error> {
         if let Some(to) = stream.to.filter(|to| stream.from != Some(*to)) {
             announcements.insert((to, peer, headers.source_mac, vlans));
         }
+        let copies = stream.copies.iter().filter(|copy| stream.from != Some(**copy));
+        announcements.extend(copies.map(|copy| (*copy, plan.ports[*copy].mac, headers.source_mac, vlans)));
     }
     for _ in 0..TIMES {
         for (port, local, peer, vlans) in &announcements {
-            let mut frame = link_header(peer.0, local.0, vlans, EXPERIMENTAL);
+            // No host answers frames of this type. Without a signature no port counts them.
+            let mut frame = link_header(peer.0, local.0, vlans, RawFrame::EXPERIMENTAL);
             frame.resize(60, 0);
             sockets[*port].send(&frame)?;
         }

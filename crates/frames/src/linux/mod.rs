@@ -15,7 +15,9 @@ mod meets;
 #[cfg(test)]
 mod mutated;
 mod neighbours;
+mod pace;
 mod packet;
+mod pause;
 mod plan;
 mod port;
 mod progress;

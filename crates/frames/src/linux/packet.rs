@@ -4,10 +4,13 @@ use crate::FrameError;
 use crate::linux::account::Account;
 use crate::linux::attempt::{Attempt, Counts, FCS, LEAD, LOOK};
 use crate::linux::headers::find_signature;
-use crate::linux::plan::{Plan, deal};
+use crate::linux::pause::Pauses;
+use crate::linux::plan::{Plan, Stream, deal};
 use crate::linux::progress::Progress;
 use crate::linux::signature::{BYTES, Signature};
-use linerate_model::{Caveat, CaveatKind, FrameEngine, FrameStreamPart, FramesArrived, FramesSent, Histogram, message};
+use linerate_model::{
+    Caveat, CaveatKind, FrameEngine, FrameStreamPart, FramesArrived, FramesSent, Histogram, PortArrivals, message,
+};
 use linerate_sys::packet::{ALL_PROTOCOLS, Incoming, PacketSocket};
 use linerate_sys::{Error, affinity, clock};
 use linerate_units::Nanos;
@@ -24,12 +27,23 @@ const SHORT: u64 = 200_000;
 const BUFFER: i32 = 64 << 20;
 /// Time after the end for a port whose driver accepts no more frames.
 const GRACE: u64 = 1_000_000_000;
+/// Longest sleep of a sender that is paused, nanoseconds. Another PAUSE frame may end its pause.
+const PAUSE_LOOK: u64 = 500_000;
+/// FCS that is wrong for almost any frame.
+const WRONG_FCS: [u8; 4] = [0xde, 0xad, 0xbe, 0xef];
+/// Bytes of an untagged Ethernet header, which the MTU does not count.
+const ETHERNET_HEADER: u32 = 14;
+/// Errors of the kernel (asm-generic/errno.h): a frame that exceeds the MTU, a driver without room.
+const EMSGSIZE: i32 = 90;
+const ENOBUFS: i32 = 105;
 
 /// Runs the trial.
 pub(crate) fn run(attempt: &Attempt<'_>) -> Result<Counts, FrameError> {
     let plan = attempt.plan;
     let stop = attempt.stop();
     let progress = &*attempt.progress;
+    check_bad_fcs(plan)?;
+    let pauses = &Pauses::of(plan);
     let mut sockets = Vec::with_capacity(plan.ports.len());
     for port in &plan.ports {
         let socket = PacketSocket::open(port.link, Some(ALL_PROTOCOLS))?;
@@ -47,13 +61,13 @@ pub(crate) fn run(attempt: &Attempt<'_>) -> Result<Counts, FrameError> {
         let mut receivers = Vec::with_capacity(sockets.len());
         for (port, socket) in sockets.iter().enumerate() {
             let over = &over;
-            let work = move || receive(plan, port, socket, over, progress);
+            let work = move || receive(plan, port, socket, over, progress, pauses);
             let thread = thread::Builder::new().name(format!("port {port}")).spawn_scoped(scope, work);
             receivers.push(thread.map_err(spawn_error)?);
         }
         let mut senders = Vec::with_capacity(lanes.len());
         for (number, (streams, core)) in lanes.iter().zip(&cores).enumerate() {
-            let work = move || send(plan, stop, *core, streams, start, progress);
+            let work = move || send(plan, stop, *core, streams, start, progress, pauses);
             let thread = thread::Builder::new().name(format!("frames {number}")).spawn_scoped(scope, work);
             senders.push(thread.map_err(spawn_error)?);
         }
@@ -61,7 +75,7 @@ pub(crate) fn run(attempt: &Attempt<'_>) -> Result<Counts, FrameError> {
             thread::sleep(LOOK);
             attempt.look();
         }
-        let sent: Result<Vec<_>, Error> =
+        let sent: Result<Vec<_>, FrameError> =
             senders.into_iter().map(|thread| thread.join().unwrap_or_else(|p| std::panic::resume_unwind(p))).collect();
         let settled = if sent.is_ok() { attempt.settle() } else { Ok(()) };
         over.store(true, Ordering::Relaxed);
@@ -82,16 +96,17 @@ pub(crate) fn run(attempt: &Attempt<'_>) -> Result<Counts, FrameError> {
             first: sent.first,
             time: Nanos::new(sent.last.saturating_sub(sent.first)),
             held_up: Nanos::new(sent.held_up),
-            paused: Nanos::default(),
+            paused: Nanos::new(sent.paused),
         });
     }
     for (port, accounts) in accounts.into_iter().enumerate() {
         for ((stream, part), account) in plan.streams.iter().zip(&mut streams).zip(accounts) {
-            if stream.to != Some(port) {
+            let copied = stream.copies.contains(&port);
+            if stream.to != Some(port) && !copied {
                 part.flooded += account.received + account.duplicates;
                 continue;
             }
-            part.arrived = Some(FramesArrived {
+            let arrived = FramesArrived {
                 received: account.received,
                 bytes: account.bytes + FCS * account.received,
                 duplicates: account.duplicates,
@@ -102,7 +117,12 @@ pub(crate) fn run(attempt: &Attempt<'_>) -> Result<Counts, FrameError> {
                 by_port_counters: false,
                 // Two hosts have two clocks.
                 latency: if stream.from.is_some() { account.latency } else { Histogram::default() },
-            });
+            };
+            if copied {
+                part.copies.push(PortArrivals { port: plan.ports[port].number, arrived });
+            } else {
+                part.arrived = Some(arrived);
+            }
         }
     }
     let mut caveats = Vec::new();
@@ -138,6 +158,28 @@ struct Outgoing {
     last: u64,
     /// Nanoseconds by which the schedule moved because the sender was delayed.
     held_up: u64,
+    /// Nanoseconds by which the schedule moved because PAUSE frames stopped the sender.
+    paused: u64,
+}
+
+/// Checks that the ports can send the frames with a wrong FCS.
+fn check_bad_fcs(plan: &Plan) -> Result<(), FrameError> {
+    for stream in plan.streams.iter().filter(|stream| stream.wish.form.bad_fcs) {
+        let Some(from) = stream.from else { continue };
+        let port = &plan.ports[from];
+        if !PacketSocket::open(port.link, None)?.carry_own_fcs()? {
+            return Err(FrameError::NoBadFcs(port.interface.clone()));
+        }
+    }
+    Ok(())
+}
+
+/// Makes `frame` what a packet socket sends for a form of the stream's frames.
+fn take_form(frame: &mut Vec<u8>, stream: &Stream, form: usize) {
+    frame.clone_from(&stream.frames[form]);
+    if stream.wish.form.bad_fcs {
+        frame.extend(WRONG_FCS);
+    }
 }
 
 /// Sends `streams` in turn.
@@ -148,7 +190,8 @@ fn send(
     streams: &[usize],
     start: u64,
     progress: &Progress,
-) -> Result<Vec<Outgoing>, Error> {
+    pauses: &Pauses,
+) -> Result<Vec<Outgoing>, FrameError> {
     // A thread that cannot choose its core still sends, only less evenly.
     let _ = affinity::pin(core);
     linerate_sys::thread::sharpen_timers();
@@ -158,25 +201,37 @@ fn send(
         let socket = PacketSocket::open(plan.ports[from].link, None)?;
         // Without the bypass, frames only take longer.
         let _ = socket.bypass_queue();
-        let frames = vec![(0, plan.streams[stream].frames[0].clone()); BATCH];
+        if plan.streams[stream].wish.form.bad_fcs {
+            socket.carry_own_fcs()?;
+        }
+        let mut frame = Vec::new();
+        take_form(&mut frame, &plan.streams[stream], 0);
+        let frames = vec![(0, frame); BATCH];
         let next = u128::from(plan.streams[stream].begin(start)) << 32;
-        lane.push((socket, Outgoing { stream, frames, next, sent: 0, first: 0, last: 0, held_up: 0 }));
+        lane.push((socket, from, Outgoing { stream, frames, next, sent: 0, first: 0, last: 0, held_up: 0, paused: 0 }));
     }
     loop {
         let mut soonest = None::<u64>;
-        for (socket, outgoing) in &mut lane {
+        for (socket, from, outgoing) in &mut lane {
             let stream = &plan.streams[outgoing.stream];
             let now = clock::now();
-            let end = plan.end(stream, start);
+            let paused_until = pauses.until(*from);
+            outgoing.stand_still(now.min(paused_until));
+            // Frames that a pause delayed beyond the trial are not sent at all: the device did not accept them in time.
+            let end = if outgoing.paused > 0 { plan.planned_end(stream, start) } else { plan.end(stream, start) };
             // Also computed for a late thread, to count its delay.
-            let due = outgoing.due(plan, now, end);
+            let mut due = outgoing.due(plan, now, end);
+            if now < paused_until {
+                due = 0;
+            }
             if stop.load(Ordering::Relaxed) || now > start + plan.time + plan.late_time() + GRACE {
                 break;
             }
             if due > 0 {
                 outgoing.send(plan, socket, due as usize, progress)?;
             }
-            let next = (outgoing.next >> 32) as u64;
+            let resumption = if now < paused_until { paused_until.min(now + PAUSE_LOOK) } else { 0 };
+            let next = resumption.max((outgoing.next >> 32) as u64);
             let exhausted = stream.due.is_some_and(|limit| outgoing.sent >= limit);
             if !exhausted && now < end {
                 soonest = Some(soonest.map_or(next, |soonest| soonest.min(next)));
@@ -190,10 +245,19 @@ fn send(
             Some(_) => {}
         }
     }
-    Ok(lane.into_iter().map(|(_, outgoing)| outgoing).collect())
+    Ok(lane.into_iter().map(|(_, _, outgoing)| outgoing).collect())
 }
 
 impl Outgoing {
+    /// Moves the schedule to `resumption`, until which a PAUSE frame stopped the sender.
+    fn stand_still(&mut self, resumption: u64) {
+        let next = (self.next >> 32) as u64;
+        if next < resumption {
+            self.paused += resumption - next;
+            self.next = u128::from(resumption) << 32;
+        }
+    }
+
     /// Returns the number of frames that are due now, at most a batch.
     fn due(&mut self, plan: &Plan, now: u64, end: u64) -> u64 {
         let stream = &plan.streams[self.stream];
@@ -201,7 +265,7 @@ impl Outgoing {
         if self.next > now {
             return 0;
         }
-        if stream.gap == 0 {
+        if stream.pace.is_unlimited() {
             self.next = now;
         }
         let earliest = now.saturating_sub(u128::from(CATCH_UP) << 32);
@@ -216,15 +280,18 @@ impl Outgoing {
         if now >= u128::from(end) << 32 {
             return 0;
         }
-        let due = match stream.gap {
-            0 => BATCH as u64,
-            gap => (((now - self.next) / gap) as u64 + 1).min(BATCH as u64),
-        };
+        let due = stream.pace.due(self.sent, now - self.next, BATCH as u64);
         stream.due.map_or(due, |limit| due.min(limit - self.sent))
     }
 
     /// Numbers, stamps and sends `count` frames. Frames that the port refuses keep their numbers for the next call.
-    fn send(&mut self, plan: &Plan, socket: &PacketSocket, count: usize, progress: &Progress) -> Result<(), Error> {
+    fn send(
+        &mut self,
+        plan: &Plan,
+        socket: &PacketSocket,
+        count: usize,
+        progress: &Progress,
+    ) -> Result<(), FrameError> {
         let stream = &plan.streams[self.stream];
         let time = clock::now();
         for (number, (kind, frame)) in (self.sent as u32..=u32::MAX).chain(0..).zip(self.frames.iter_mut().take(count))
@@ -232,7 +299,7 @@ impl Outgoing {
             let frame_kind = stream.frame_of(number);
             if *kind != frame_kind {
                 *kind = frame_kind;
-                frame.clone_from(&stream.frames[frame_kind]);
+                take_form(frame, stream, frame_kind);
             }
             stream.changes.iter().for_each(|change| change.apply(frame, number));
             if let Some(at) = stream.signature_at {
@@ -243,10 +310,18 @@ impl Outgoing {
         let frames: Vec<&[u8]> = self.frames[..count].iter().map(|(_, frame)| frame.as_slice()).collect();
         let sent = match socket.send_many(&frames) {
             Ok(sent) => sent as u64,
-            Err(error) if error.raw_os_error() == Some(nobufs()) => 0,
+            Err(error) if error.raw_os_error() == Some(ENOBUFS) => 0,
             Err(error) => {
                 let port = stream.from.map_or("?", |from| &plan.ports[from].interface);
-                return Err(Error::new("sendmmsg", format!("port {port}"), error));
+                if error.raw_os_error() == Some(EMSGSIZE) {
+                    let size = stream.wish.size;
+                    return Err(FrameError::TooLargeForPort {
+                        interface: port.to_owned(),
+                        size: size.get(),
+                        mtu: size.without_fcs() - ETHERNET_HEADER,
+                    });
+                }
+                return Err(Error::new("sendmmsg", format!("port {port}"), error).into());
             }
         };
         if sent > 0 {
@@ -254,20 +329,16 @@ impl Outgoing {
                 self.first = time;
             }
             self.last = time;
+            self.next += stream.pace.time(self.sent, sent);
             self.sent += sent;
-            self.next += stream.gap * u128::from(sent);
-            let bytes = self.frames[..sent as usize].iter().map(|(_, frame)| frame.len() as u64 + FCS).sum();
+            let forms = self.frames[..sent as usize].iter();
+            let bytes = forms.map(|(form, _)| stream.frames[*form].len() as u64 + FCS).sum();
             if let Some(from) = stream.from {
                 progress.add_sent(from, sent, bytes);
             }
         }
         Ok(())
     }
-}
-
-/// Returns ENOBUFS: the driver has no room now.
-const fn nobufs() -> i32 {
-    105
 }
 
 /// Counts the arrivals at `port`, stream by stream.
@@ -277,6 +348,7 @@ fn receive(
     socket: &PacketSocket,
     over: &AtomicBool,
     progress: &Progress,
+    pauses: &Pauses,
 ) -> Result<Vec<Account>, Error> {
     let mut accounts = vec![Account::new(); plan.streams.len()];
     let mut incoming = Incoming::new(BATCH);
@@ -301,13 +373,16 @@ fn receive(
         let mut received = 0;
         let mut received_bytes = 0;
         for (frame, stamp) in incoming.frames() {
-            let Some(signature) = find_signature(frame).filter(|signature| signature.tag == plan.tag) else { continue };
-            let Some(account) = accounts.get_mut(usize::from(signature.stream)) else { continue };
             let at = if stamp == 0 { clock::now() } else { stamp.saturating_sub(offset) };
+            let Some(signature) = find_signature(frame).filter(|signature| signature.tag == plan.tag) else {
+                pauses.obey(port, frame, at);
+                continue;
+            };
+            let Some(account) = accounts.get_mut(usize::from(signature.stream)) else { continue };
             let stream = &plan.streams[usize::from(signature.stream)];
             let bytes = stream.frames[stream.frame_of(signature.number)].len();
             account.arrived(signature.number, signature.time, at, bytes as u64);
-            if stream.to == Some(port) {
+            if stream.receivers().any(|receiver| receiver == port) {
                 received += 1;
                 received_bytes += bytes as u64 + FCS;
             }

@@ -1,14 +1,17 @@
 //! The plan of a trial: its ports, its frames and its times.
 
 use crate::FrameError;
+use crate::linux::attempt::FCS;
 use crate::linux::headers::frame;
 use crate::linux::layout::Layout;
+use crate::linux::pace::{Pace, time_on_line};
 use crate::linux::port::{mac, usable};
 use crate::linux::signature::{BYTES, Signature};
 use crate::linux::vary::Change;
 use linerate_model::{FrameStream, FramesTask, MOST_VARIED, Mac, MacRule, RawFrame, SimulatedHosts};
 use linerate_sys::netlink::Route;
-use linerate_units::Nanos;
+use linerate_sys::xdp::RECEIVERS;
+use linerate_units::{BitRate, Nanos};
 use std::net::IpAddr;
 
 /// Port of this host.
@@ -21,6 +24,8 @@ pub(crate) struct Port {
     pub(crate) mac: Mac,
     /// Whether the kernel polls it (NAPI), as all interfaces except those of `tun`.
     pub(crate) polled: bool,
+    /// Whether it has a line, whose rate spaces its frames.
+    has_line: bool,
 }
 
 /// Stream of the trial.
@@ -31,6 +36,8 @@ pub(crate) struct Stream {
     pub(crate) from: Option<usize>,
     /// Receiving port of this host. `None` if another host receives.
     pub(crate) to: Option<usize>,
+    /// Ports of this host that receive further copies.
+    pub(crate) copies: Vec<usize>,
     /// Frame with number 0, or one frame for each size of a mix.
     pub(crate) frames: Vec<Vec<u8>>,
     /// Order of the frames in a round.
@@ -39,8 +46,7 @@ pub(crate) struct Stream {
     pub(crate) changes: Vec<Change>,
     /// Offset of the signature. `None` for frames without one.
     pub(crate) signature_at: Option<usize>,
-    /// Time between frames, in 2^-32 ns. Zero sends without pause.
-    pub(crate) gap: u128,
+    pub(crate) pace: Pace,
     /// Number of frames that are due in the trial's time. `None` without a rate or a count.
     pub(crate) due: Option<u64>,
 }
@@ -53,6 +59,8 @@ pub(crate) struct Plan {
     pub(crate) streams: Vec<Stream>,
     /// Sending time, nanoseconds.
     pub(crate) time: u64,
+    /// Line rate of the ports, if the task gives it.
+    pub(crate) line: Option<BitRate>,
 }
 
 impl Plan {
@@ -72,6 +80,7 @@ impl Plan {
                 link: link.index,
                 mac: mac(&link)?,
                 polled: link.kind != "tun",
+                has_line: !matches!(link.kind.as_str(), "veth" | "tun"),
             });
         }
         if task.streams.is_empty() || task.streams.len() > usize::from(u16::MAX) {
@@ -86,6 +95,7 @@ impl Plan {
                 let ports = task.ports.len();
                 return Err(bad(format!("stream {index} goes from port {} to {} of {ports}", wish.from, wish.to)));
             }
+            check_copies(wish, task.ports.len()).map_err(|why| bad(format!("stream {index}: {why}")))?;
             let signature = Signature { tag, stream: index, number: 0, time: 0 };
             let frames = frames(wish, signature).map_err(|why| bad(format!("stream {index}: {why}")))?;
             let layout = Layout::of(&frames[0]);
@@ -107,15 +117,20 @@ impl Plan {
                 )));
             }
             let in_time = rate.map(|rate| in_time(rate, length.get()));
+            let from = ports.iter().position(|port| port.number == wish.from);
+            // A NIC sends the frames of a burst as closely as its line permits.
+            let line = task.line.filter(|_| from.is_some_and(|from| !ports[from].has_line));
+            let least_gap = line.map_or(0, |line| time_on_line(wish.size, line));
             streams.push(Stream {
                 wish: wish.clone(),
-                from: ports.iter().position(|port| port.number == wish.from),
+                from,
                 to: ports.iter().position(|port| port.number == wish.to),
+                copies: (0..ports.len()).filter(|at| wish.copies_to.contains(&ports[*at].number)).collect(),
                 frames,
                 round: wish.form.mix.as_ref().map_or_else(|| vec![0], |mix| mix.round()),
                 changes,
                 signature_at,
-                gap: rate.map_or(0, |rate| (1_000_000_000u128 << 32) / u128::from(rate)),
+                pace: Pace::new(rate, wish.form.burst, least_gap),
                 due: match (in_time, wish.count) {
                     (Some(in_time), Some(count)) => Some(in_time.min(count)),
                     (in_time, count) => in_time.or(count),
@@ -130,7 +145,7 @@ impl Plan {
                 )));
             }
         }
-        Ok(Self { tag, ports, streams, time: task.time.get() })
+        Ok(Self { tag, ports, streams, time: task.time.get(), line: task.line })
     }
 }
 
@@ -147,11 +162,21 @@ impl Plan {
 
     /// Returns the latest sending time of `stream` in a trial that began at `start`.
     pub(crate) fn end(&self, stream: &Stream, start: u64) -> u64 {
-        stream.begin(start) + stream.length(self.time) + if stream.gap == 0 { 0 } else { self.late_time() }
+        self.planned_end(stream, start) + if stream.pace.is_unlimited() { 0 } else { self.late_time() }
+    }
+
+    /// Returns the end of sending `stream` on time.
+    pub(crate) fn planned_end(&self, stream: &Stream, start: u64) -> u64 {
+        stream.begin(start) + stream.length(self.time)
     }
 }
 
 impl Stream {
+    /// Iterates over the ports of this host that are to receive each frame.
+    pub(crate) fn receivers(&self) -> impl Iterator<Item = usize> {
+        self.to.into_iter().chain(self.copies.iter().copied())
+    }
+
     /// Returns the due time of its first frame in a trial that began at `start`.
     pub(crate) fn begin(&self, start: u64) -> u64 {
         start + self.wish.after.get()
@@ -202,17 +227,17 @@ fn frames(wish: &FrameStream, signature: Signature) -> Result<Vec<Vec<u8>>, Stri
     Ok(sizes.iter().map(|size| frame(headers, size.without_fcs() as usize, signature)).collect())
 }
 
-/// Builds a raw frame, filled up to Ethernet's minimum. A signature replaces the beginning of its payload, and its
+/// Builds a raw frame, filled up to Ethernet's minimum unless it is an undersize frame. A signature replaces the beginning of its payload, and its
 /// checksum is updated.
 fn raw_frame(raw: &RawFrame, signature: Signature) -> Result<Vec<u8>, String> {
     let mut frame = raw.bytes.get().to_vec();
-    frame.resize(frame.len().max(raw.bytes.size().without_fcs() as usize), 0);
+    frame.resize((u64::from(raw.line_bytes()) - FCS) as usize, 0);
     if raw.signed {
         let layout = Layout::of(raw.bytes.get());
         let at = layout.signature_at(raw.bytes.get()).ok_or_else(|| {
             format!(
                 "its raw frame has no room for a signature: that takes {BYTES} bytes of payload behind UDP, ICMP or TCP \
-                 without options, over IPv6 or IPv4 without options; send it without a signature"
+                 without options, over IPv6 or IPv4 without options, or right behind EtherType 0x88b5; send it without a signature"
             )
         })?;
         let old = frame[at..at + BYTES].to_vec();
@@ -221,6 +246,28 @@ fn raw_frame(raw: &RawFrame, signature: Signature) -> Result<Vec<u8>, String> {
         layout.mend_transport(&mut frame, &old, &new);
     }
     Ok(frame)
+}
+
+/// Checks the further receivers of a stream. The error names the fault.
+fn check_copies(wish: &FrameStream, ports: usize) -> Result<(), String> {
+    if wish.copies_to.is_empty() {
+        return Ok(());
+    }
+    if !wish.form.signed() {
+        return Err(String::from("frames without a signature are counted at one port only"));
+    }
+    let mut receivers: Vec<u16> = wish.receivers().collect();
+    receivers.sort_unstable();
+    if receivers.windows(2).any(|pair| pair[0] == pair[1]) {
+        return Err(String::from("it is to arrive at one port twice"));
+    }
+    if receivers.len() > RECEIVERS {
+        return Err(format!("it is to arrive at {} ports; at most {RECEIVERS} count it", receivers.len()));
+    }
+    match receivers.last().filter(|port| usize::from(**port) >= ports) {
+        Some(port) => Err(format!("it is to arrive at port {port} of {ports}")),
+        None => Ok(()),
+    }
 }
 
 /// Checks that the addresses of simulated hosts are unicast and within their range.

@@ -104,6 +104,7 @@ fn falls_back(error: &FrameError) -> bool {
         FrameError::NoXdp(_)
             | FrameError::TooLargeForXdp(_)
             | FrameError::FillingsDiffer
+            | FrameError::NoBadFcsByXdp
             | FrameError::PortTaken { .. }
             | FrameError::NotTaken(_)
     )

@@ -3,12 +3,12 @@
 use crate::FrameError;
 use crate::FrameError::NoXdp;
 use crate::linux::attempt::{Attempt, Counts, FCS, LEAD, LOOK};
-use crate::linux::plan::{Plan, deal};
+use crate::linux::plan::{Plan, Stream, deal};
 use crate::linux::progress::{KernelCounts, PortCounts};
 use crate::linux::taken::VirtualLinks;
 use linerate_engine::Stopped;
 use linerate_model::{
-    Caveat, CaveatKind, FrameEngine, FrameStream, FrameStreamPart, FramesArrived, FramesSent, message,
+    Caveat, CaveatKind, FrameEngine, FrameStream, FrameStreamPart, FramesArrived, FramesSent, PortArrivals, message,
 };
 use linerate_sys::affinity::{ClearCores, allowed_unless_cleared, pin};
 use linerate_sys::thread::SessionFirst;
@@ -40,6 +40,9 @@ pub(crate) fn possible_for(plan: &Plan) -> Result<(), FrameError> {
     if let Some(stream) = plan.streams.iter().find(|stream| stream.wish.size.without_fcs() > LARGEST) {
         return Err(FrameError::TooLargeForXdp(stream.wish.size.get()));
     }
+    if plan.streams.iter().any(|stream| stream.from.is_some() && stream.wish.form.bad_fcs) {
+        return Err(FrameError::NoBadFcsByXdp);
+    }
     let filling = filling(plan);
     for frame in plan.streams.iter().flat_map(|stream| &stream.frames) {
         if frame.get(HEAD..).is_some_and(|tail| !filling[HEAD..].starts_with(tail)) {
@@ -61,8 +64,10 @@ struct Programs {
     /// Streams of each lane.
     lane_streams: Vec<Vec<usize>>,
     receiver: Receiver,
-    /// Each stream, with its sending and its receiving port on this host.
-    streams: Vec<(FrameStream, Option<usize>, Option<usize>)>,
+    /// Each stream, with its sending port on this host.
+    streams: Vec<(FrameStream, Option<usize>)>,
+    /// Slots of the receiver for each stream, with their ports.
+    slots: Vec<Vec<(u32, usize)>>,
 }
 
 impl Programs {
@@ -76,15 +81,17 @@ impl Programs {
 impl KernelCounts for Programs {
     fn add_to(&self, ports: &mut [PortCounts]) {
         for (lane, at, index) in self.sending() {
-            let (wish, from, _) = &self.streams[index];
+            let (wish, from) = &self.streams[index];
             let (Some(from), Ok(counts)) = (from, lane.sent(at)) else { continue };
             ports[*from].sent += counts.sent;
             ports[*from].sent_bytes += wish.bytes(counts.sent);
         }
-        for (index, (wish, _, to)) in (0..).zip(&self.streams) {
-            let (Some(to), Ok(counts)) = (to, self.receiver.arrived(index)) else { continue };
-            ports[*to].received += counts.received;
-            ports[*to].received_bytes += wish.bytes(counts.received);
+        for ((wish, _), slots) in self.streams.iter().zip(&self.slots) {
+            for (slot, port) in slots {
+                let Ok(counts) = self.receiver.arrived(*slot) else { continue };
+                ports[*port].received += counts.received;
+                ports[*port].received_bytes += wish.bytes(counts.received);
+            }
         }
     }
 }
@@ -94,7 +101,8 @@ pub(crate) fn run(attempt: &Attempt<'_>) -> Result<Counts, FrameError> {
     let plan = attempt.plan;
     let stop = attempt.stop();
     possible_for(plan)?;
-    let receiver = attach(plan)?;
+    let slots = slots(plan);
+    let receiver = attach(plan, &slots)?;
     // The last core is left for receiving.
     let mut cores = allowed_unless_cleared();
     // A control group may limit the CPU time to fewer cores.
@@ -109,9 +117,9 @@ pub(crate) fn run(attempt: &Attempt<'_>) -> Result<Counts, FrameError> {
     }
     let started_unix_ns = clock::unix_at(start);
     let deadline = start + plan.time + plan.late_time() + GRACE;
-    let streams = plan.streams.iter().map(|stream| (stream.wish.clone(), stream.from, stream.to)).collect();
-    let programs = Arc::new(Programs { lanes, lane_streams, receiver, streams });
-    let Programs { lanes, receiver, .. } = &*programs;
+    let streams = plan.streams.iter().map(|stream| (stream.wish.clone(), stream.from)).collect();
+    let programs = Arc::new(Programs { lanes, lane_streams, receiver, streams, slots });
+    let Programs { lanes, receiver, slots, .. } = &*programs;
     let _counting = attempt.progress.counted_by(Arc::clone(&programs) as _);
     // Observing threads of this process would delay a sender for milliseconds, whatever its priority.
     let _clear = ClearCores::of(cores.iter().copied().take(lanes.len()));
@@ -161,44 +169,78 @@ pub(crate) fn run(attempt: &Attempt<'_>) -> Result<Counts, FrameError> {
             first: sent.first,
             time: Nanos::new(sent.last.saturating_sub(sent.first)),
             held_up: Nanos::new(sent.held_up),
+            // The programs do not read PAUSE frames. A NIC obeys them without their help.
             paused: Nanos::default(),
         });
     }
-    for ((index, stream), part) in (0..).zip(&plan.streams).zip(&mut streams) {
-        let arrived = receiver.arrived(index)?;
-        part.flooded = arrived.flooded;
-        if stream.to.is_none() {
-            continue;
-        }
-        let mut counts = FramesArrived {
-            received: arrived.received,
-            bytes: match stream.wish.form.mix {
-                None => stream.wish.bytes(arrived.received),
-                Some(_) => arrived.bytes + FCS * arrived.received,
-            },
-            duplicates: arrived.duplicates,
-            reordered: arrived.reordered,
-            expected: arrived.expected,
-            last_gap: arrived.last_gap,
-            time: Nanos::new(arrived.last.saturating_sub(arrived.first)),
-            ..FramesArrived::default()
-        };
-        // Two hosts have two clocks.
-        if stream.from.is_some() {
-            for (nanos, frames) in receiver.latencies(index)? {
-                counts.latency.record_many(nanos, frames);
+    for (((index, stream), part), slots) in (0..).zip(&plan.streams).zip(&mut streams).zip(slots) {
+        part.flooded = receiver.arrived(index)?.flooded;
+        for (slot, port) in slots {
+            let arrived = arrivals(receiver, *slot, stream)?;
+            if stream.to == Some(*port) {
+                part.arrived = Some(arrived);
+            } else {
+                part.copies.push(PortArrivals { port: plan.ports[*port].number, arrived });
             }
         }
-        part.arrived = Some(counts);
     }
     let caveats = receiver.generic().iter().map(|(link, why)| generic(plan, *link, why)).collect();
     Ok(Counts { engine: FrameEngine::Xdp, started_unix_ns, streams, caveats })
 }
 
-fn attach(plan: &Plan) -> Result<Receiver, FrameError> {
-    // Frames for another host have no destination interface here. If they arrive, they flooded.
-    let destinations: Vec<u32> =
-        plan.streams.iter().map(|stream| stream.to.map_or(0, |to| plan.ports[to].link)).collect();
+/// Returns the slots of the receiver for each stream, with their ports. The first slot of a stream is its own, which
+/// also counts what flooded; those for further receivers follow the slots of all streams.
+fn slots(plan: &Plan) -> Vec<Vec<(u32, usize)>> {
+    let mut next = plan.streams.len() as u32;
+    let mut slots = Vec::with_capacity(plan.streams.len());
+    for (index, stream) in (0..).zip(&plan.streams) {
+        let copies = (next..).zip(stream.copies.iter().copied());
+        slots.push(stream.to.map(|to| (index, to)).into_iter().chain(copies).collect());
+        next += stream.copies.len() as u32;
+    }
+    slots
+}
+
+/// Returns what arrived of `stream` at the port of `slot`.
+fn arrivals(receiver: &Receiver, slot: u32, stream: &Stream) -> Result<FramesArrived, FrameError> {
+    let arrived = receiver.arrived(slot)?;
+    let mut counts = FramesArrived {
+        received: arrived.received,
+        bytes: match stream.wish.form.mix {
+            None => stream.wish.bytes(arrived.received),
+            Some(_) => arrived.bytes + FCS * arrived.received,
+        },
+        duplicates: arrived.duplicates,
+        reordered: arrived.reordered,
+        expected: arrived.expected,
+        last_gap: arrived.last_gap,
+        time: Nanos::new(arrived.last.saturating_sub(arrived.first)),
+        ..FramesArrived::default()
+    };
+    // Two hosts have two clocks.
+    if stream.from.is_some() {
+        for (nanos, frames) in receiver.latencies(slot)? {
+            counts.latency.record_many(nanos, frames);
+        }
+    }
+    Ok(counts)
+}
+
+fn attach(plan: &Plan, slots: &[Vec<(u32, usize)>]) -> Result<Receiver, FrameError> {
+    let mut destinations = Vec::with_capacity(plan.streams.len());
+    for (index, slots) in (0..).zip(slots) {
+        // Frames for another host have no destination interface here. If they arrive, they flooded.
+        let mut links = vec![0];
+        for (slot, port) in slots {
+            let link = plan.ports[*port].link;
+            if *slot == index {
+                links[0] = link;
+            } else {
+                links.push(link);
+            }
+        }
+        destinations.push(links);
+    }
     let ports: Vec<u32> = plan.ports.iter().map(|port| port.link).collect();
     let sized = plan.streams.iter().any(|stream| stream.wish.form.mix.is_some());
     let polled = plan.ports.iter().all(|port| port.polled);
@@ -231,7 +273,9 @@ fn wish(plan: &Plan, index: usize, start: u64) -> Option<TransmitStream> {
         link: plan.ports[stream.from?].link,
         start: stream.begin(start),
         end: plan.end(stream, start),
-        gap: stream.gap,
+        gap: stream.pace.gap,
+        burst: stream.pace.burst,
+        rest: stream.pace.rest,
         limit: stream.due.unwrap_or(0),
     })
 }
@@ -239,8 +283,9 @@ fn wish(plan: &Plan, index: usize, start: u64) -> Option<TransmitStream> {
 /// Returns the number of turns between two deliveries: many are fast, few are exact.
 fn batch(plan: &Plan, streams: &[usize]) -> u32 {
     let rates = streams.iter().map(|&index| plan.streams[index].wish.rate.map(|rate| rate.get()));
+    let bursts = streams.iter().any(|&index| plan.streams[index].pace.burst > 1);
     match rates.sum::<Option<u64>>() {
-        Some(..=100_000) => 1,
+        Some(..=100_000) if !bursts => 1,
         Some(..=1_000_000) => 16,
         _ => 64,
     }

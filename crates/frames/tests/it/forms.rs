@@ -2,6 +2,7 @@
 
 use crate::ports::{AMPLE, ENGINES, GENTLE, UDP, counted, counts, failure, stream, trial, with_ports};
 use etherparse::{LaxSlicedPacket, TransportSlice};
+use linerate_frames::port;
 use linerate_model::{
     CaveatKind, FrameEngine, FrameForm, FrameMix, FramePayload, FrameStream, FramesTask, RawFrame, Vary,
 };
@@ -243,6 +244,90 @@ fn raw_frames_arrive_as_they_are() {
                 (100, false, 100),
                 "{engine:?}"
             );
+        }
+    });
+}
+
+/// Builds a frame of the experimental EtherType from the left to the right port.
+fn experimental(length: usize, tags: &[u8]) -> Vec<u8> {
+    let [left, right] = ["left", "right"].map(|name| port(name).unwrap().mac.0);
+    let mut bytes = [&right[..], &left, tags, &[0x88, 0xb5]].concat();
+    bytes.resize(length, 0);
+    bytes
+}
+
+#[lab_test(Bpf)]
+fn undersize_frames_are_sent_and_counted() {
+    with_ports(|_| {
+        for engine in ENGINES {
+            for (length, tags) in [(32, &[][..]), (33, &[]), (46, &[]), (59, &[]), (36, &[0x81, 0, 0, 5])] {
+                let mut undersize = counted(64, GENTLE, UDP, 200);
+                undersize.form = raw(experimental(length, tags), true);
+                let plain = counted(64, GENTLE, UDP, 200);
+                let all = counts(&trial(engine, AMPLE, vec![undersize, plain]));
+                let bytes = (length as u64 + 4) * 200;
+                let [undersize, plain] = &all.streams[..] else { panic!("two streams") };
+                let seen = (undersize.sent, undersize.received, undersize.sent_bytes, undersize.received_bytes);
+                assert_eq!(seen, (200, 200, bytes, bytes), "{engine:?} {length}: {undersize:?}");
+                assert_eq!((undersize.duplicates, undersize.flooded, undersize.latency.count()), (0, 0, 200));
+                assert_eq!((plain.received, plain.received_bytes), (200, 200 * 64), "{engine:?} {length}: {plain:?}");
+            }
+            // Without room for a signature.
+            refused(raw(experimental(31, &[]), true), 64, "no room for a signature");
+        }
+    });
+}
+
+/// The kernel lets XDP send four bytes more than the MTU permits, and packet sockets if the frame has a VLAN tag.
+#[lab_test(Bpf)]
+fn oversize_frames_are_sent_or_refused() {
+    with_ports(|_| {
+        let mut tagged = counted(1_522, GENTLE, UDP, 200);
+        tagged.headers.vlans = vec![5];
+        for (engine, stream) in [
+            (FrameEngine::Xdp, counted(1_519, GENTLE, UDP, 200)),
+            (FrameEngine::Xdp, counted(1_522, GENTLE, UDP, 200)),
+            (FrameEngine::PacketSocket, tagged),
+        ] {
+            let result = &counts(&trial(engine, AMPLE, vec![stream])).streams[0];
+            assert_eq!((result.sent, result.received), (200, 200), "{engine:?} {result:?}");
+        }
+        let untagged = trial(FrameEngine::PacketSocket, AMPLE, vec![counted(1_519, GENTLE, UDP, 200)]);
+        let error = failure(&untagged).to_string();
+        assert!(error.contains("frames of 1519 bytes") && error.contains("left mtu 1501"), "{error}");
+    });
+}
+
+/// A virtual port has no FCS, and the frame would be a longer one.
+#[lab_test(Bpf)]
+fn wrong_fcs_is_refused_by_a_virtual_port() {
+    with_ports(|_| {
+        let mut stream = counted(64, GENTLE, UDP, 10);
+        stream.form.bad_fcs = true;
+        for (engine, words) in [
+            (FrameEngine::Xdp, "XDP cannot send frames with a wrong FCS"),
+            (FrameEngine::PacketSocket, "port left cannot send frames with a wrong FCS"),
+            (FrameEngine::Auto, "port left cannot send frames with a wrong FCS"),
+        ] {
+            let error = failure(&trial(engine, AMPLE, vec![stream.clone()])).to_string();
+            assert!(error.contains(words), "{engine:?}: {error}");
+        }
+    });
+}
+
+/// Three bursts of 50 frames at 100 frames per second begin after 0, 0.5 and 1 s.
+#[lab_test(Bpf)]
+fn frames_of_a_burst_leave_together() {
+    with_ports(|_| {
+        for engine in ENGINES {
+            let mut stream = counted(64, 100, UDP, 150);
+            stream.form.burst = 50;
+            let result = &counts(&trial(engine, AMPLE, vec![stream])).streams[0];
+            assert_eq!((result.intended, result.sent, result.received), (150, 150, 150), "{engine:?} {result:?}");
+            let held_up = result.held_up;
+            assert!(result.send_time < Nanos::from_millis(1_300) + held_up, "{engine:?} {result:?}");
+            assert!(result.send_time + held_up > Nanos::from_millis(900), "{engine:?} {result:?}");
+            eprintln!("{engine:?}: three bursts in {}", result.send_time);
         }
     });
 }

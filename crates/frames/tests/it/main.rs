@@ -4,5 +4,7 @@ mod answering;
 mod forms;
 mod hosts;
 mod pace;
+mod pause;
 mod ports;
+mod switch;
 mod trials;

@@ -24,6 +24,8 @@ fn a_delay_is_made_up_for_gently() {
             start,
             end: start + 10_000_000_000,
             gap: u128::from(gap) << 32,
+            burst: 1,
+            rest: 0,
             limit: frames,
         };
         let sent_in_batches_of = |batch| {

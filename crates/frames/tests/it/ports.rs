@@ -5,7 +5,7 @@ use linerate_engine::{Counted, EngineFailure};
 use linerate_frames::{Frames, port};
 use linerate_model::{
     Assignment, Caveat, FrameEngine, FrameForm, FrameHeaders, FramePartCounts, FramePayload, FrameStream,
-    FrameStreamCounts, FramesTask, Role, RoleCounts, RoleKind, SessionId, SessionKey, Task, Timing,
+    FrameStreamCounts, FramesTask, Mac, Role, RoleCounts, RoleKind, SessionId, SessionKey, Task, Timing,
 };
 use linerate_sys::namespace::NetNamespace;
 use linerate_sys::netlink::Route;
@@ -35,6 +35,13 @@ pub(crate) fn with_ports_alone(work: impl FnOnce(&NetNamespace) + Send) {
     in_namespace(work);
 }
 
+/// Runs `work` in an empty namespace while no other test of this program sends.
+pub(crate) fn alone(work: impl FnOnce(&NetNamespace) + Send) {
+    let _alone = CORES.write().unwrap_or_else(PoisonError::into_inner);
+    let namespace = NetNamespace::new().unwrap();
+    namespace.enter(|| work(&namespace)).unwrap();
+}
+
 fn in_namespace(work: impl FnOnce(&NetNamespace) + Send) {
     let namespace = NetNamespace::new().unwrap();
     namespace
@@ -54,12 +61,21 @@ pub(crate) fn stream(from: u16, family: usize, size: u32, rate: Option<u64>, pay
     let [source, destination] = [OWN, FAR].map(|ends| ends[family].parse::<IpAddr>().unwrap());
     let ends = if from == 0 { ["left", "right"] } else { ["right", "left"] };
     let [source_mac, destination_mac] = ends.map(|name| port(name).unwrap().mac);
+    let mut stream = between(source_mac, destination_mac, size, payload);
+    (stream.from, stream.to) = (from, 1 - from);
+    stream.rate = rate.map(FrameRate::per_second);
+    (stream.headers.source, stream.headers.destination) = (source, destination);
+    stream
+}
+
+/// Returns a stream without a rate limit between the first two ports.
+pub(crate) fn between(source_mac: Mac, destination_mac: Mac, size: u32, payload: FramePayload) -> FrameStream {
     FrameStream {
-        from,
-        to: 1 - from,
+        from: 0,
+        to: 1,
         copies_to: Vec::new(),
         size: FrameSize::with_fcs(size).unwrap(),
-        rate: rate.map(FrameRate::per_second),
+        rate: None,
         count: None,
         after: Nanos::new(0),
         time: None,
@@ -69,8 +85,8 @@ pub(crate) fn stream(from: u16, family: usize, size: u32, rate: Option<u64>, pay
             vlans: Vec::new(),
             priority: 0,
             dscp: 0,
-            source,
-            destination,
+            source: OWN[0].parse().unwrap(),
+            destination: FAR[0].parse().unwrap(),
             payload,
         },
         form: FrameForm::default(),
@@ -145,7 +161,11 @@ pub(crate) fn part(counted: Counted) -> FramePartCounts {
 }
 
 pub(crate) fn counts(task: &FramesTask) -> Counts {
-    let mut counted = session(task).run(&Frames).unwrap();
+    counts_of(session(task).run(&Frames).unwrap())
+}
+
+/// Returns the counts of a host with all ports.
+pub(crate) fn counts_of(mut counted: Counted) -> Counts {
     let caveats = std::mem::take(&mut counted.caveats);
     let FramePartCounts { engine, streams } = part(counted);
     let streams = streams.into_iter().map(|part| {

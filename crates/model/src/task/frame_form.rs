@@ -62,9 +62,10 @@ impl FrameForm {
 
     /// Bytes of the first `count` frames of a stream of frames of `size`, FCS counted.
     pub fn bytes(&self, size: FrameSize, count: u64) -> u64 {
-        match &self.mix {
-            None => u64::from(size.get()) * count,
-            Some(mix) => mix.bytes(count),
+        match (&self.raw, &self.mix) {
+            (Some(raw), _) => u64::from(raw.line_bytes()) * count,
+            (None, None) => u64::from(size.get()) * count,
+            (None, Some(mix)) => mix.bytes(count),
         }
     }
 }
@@ -79,6 +80,22 @@ pub struct RawFrame {
 }
 
 impl RawFrame {
+    /// IEEE 802 local experimental EtherType 1.
+    pub const EXPERIMENTAL: u16 = 0x88b5;
+    /// Smallest frame of Ethernet, FCS not counted.
+    const MINIMUM: usize = 60;
+
+    /// Returns whether the frame is to leave shorter than Ethernet permits, for tests that a device drops it. Such a
+    /// frame is of the experimental EtherType, with a signature right after it.
+    pub fn is_undersize(&self) -> bool {
+        self.signed && self.bytes.0.len() < Self::MINIMUM && self.bytes.ether_type() == Some(Self::EXPERIMENTAL)
+    }
+
+    /// Returns the bytes of the frame on the line, with its FCS. Other short frames than undersize ones are filled up.
+    pub fn line_bytes(&self) -> u32 {
+        if self.is_undersize() { self.bytes.0.len() as u32 + 4 } else { self.bytes.size().get() }
+    }
+
     /// Where the frame says it comes from.
     pub fn source_mac(&self) -> Mac {
         let [.., a, b, c, d, e, f] = *self.bytes.0.first_chunk::<12>().expect("a frame has both addresses");
@@ -112,6 +129,17 @@ impl FrameBytes {
     /// The bytes.
     pub fn get(&self) -> &[u8] {
         &self.0
+    }
+
+    /// Returns the EtherType after the VLAN tags.
+    fn ether_type(&self) -> Option<u16> {
+        let mut at = 12;
+        loop {
+            match u16::from_be_bytes([*self.0.get(at)?, *self.0.get(at + 1)?]) {
+                0x8100 | 0x88a8 => at += 4,
+                kind => return Some(kind),
+            }
+        }
     }
 
     /// The frame's size on a line: with FCS, and filled up to Ethernet's minimum.

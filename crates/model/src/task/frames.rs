@@ -329,6 +329,7 @@ impl FramesTask {
         for time in [self.time, self.settle] {
             within("of a trial with frames", time, Nanos::default()..=Window::LONGEST)?;
         }
+        self.line.map_or(Ok(()), |line| rate("bits per second", line.get()))?;
         let named = self.streams.iter().flat_map(|stream| stream.receivers().chain([stream.from]));
         Self::check_ports(self.ports.len(), named.chain(self.hosts.iter().map(|hosts| hosts.port)))
     }

@@ -77,6 +77,19 @@ impl PacketSocket {
         write_option(self.fd.as_fd(), libc::SOL_PACKET, option, &1i32, "setsockopt(PACKET_QDISC_BYPASS)")
     }
 
+    /// Leaves the FCS of frames to the caller, who appends it. Returns `false` if the driver of the interface does not
+    /// permit that.
+    pub fn carry_own_fcs(&self) -> Result<bool, Error> {
+        const SO_NOFCS: i32 = 43;
+        write_option(self.fd.as_fd(), libc::SOL_SOCKET, SO_NOFCS, &1i32, "setsockopt(SO_NOFCS)")?;
+        // Longer than any MTU, so that the kernel refuses it in any case. It asks for the driver's permission first.
+        let refused = self.send(&[0; 1 << 17]).map_or_else(|error| error.source.raw_os_error(), |()| None);
+        match refused {
+            Some(libc::EMSGSIZE) => Ok(true),
+            _ => Ok(false),
+        }
+    }
+
     /// Only what may be a question from one host to another arrives from here on: ARP, ICMP, ICMPv6, without VLAN tags or
     /// further headers.
     pub fn hear_questions_only(&self) -> Result<(), Error> {

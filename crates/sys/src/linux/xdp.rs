@@ -23,7 +23,7 @@ const CHANGE_WORDS: usize = 4;
 /// struct frame.
 const FRAME_WORDS: usize = HEAD / 8 + 1;
 /// What struct stream says of when and where, then the sizes of a round, the changes, and what is the program's.
-const ORDER_WORDS: usize = 12;
+const ORDER_WORDS: usize = 16;
 const SIZES_WORDS: usize = ROUND / 8;
 const PROGRAM: usize = ORDER_WORDS + SIZES_WORDS + CHANGES * CHANGE_WORDS;
 /// struct stream.
@@ -31,7 +31,9 @@ const STREAM_WORDS: usize = PROGRAM + 7;
 /// struct lane.
 const LANE_WORDS: usize = 7;
 /// struct counters of receive.bpf.c.
-const COUNTER_WORDS: usize = 10;
+const COUNTER_WORDS: usize = 11;
+/// Most ports that each frame of a stream may arrive at.
+pub const RECEIVERS: usize = 64;
 /// Durations that are told apart by the nanosecond.
 const FINEST: usize = 512;
 const PER_OCTAVE: usize = 256;
@@ -46,6 +48,10 @@ const FAST: u32 = 64;
 const SHORTER: u128 = 16;
 /// What a turn takes, nanoseconds, where its frame wakes another core and nothing holds it up.
 const TURN: u64 = 1000;
+/// Time of a turn on a slow core, nanoseconds.
+const SLOW_TURN: u64 = 2000;
+/// Longest delay that a sender makes up for, nanoseconds.
+const CATCH_UP: u64 = 100_000;
 /// Turns of a fast lane, and frames of one poll, for which one reading of the clock may serve.
 const READING: u64 = 8;
 
@@ -54,7 +60,7 @@ const READING: u64 = 8;
 pub struct TransmitFrame {
     /// Its first bytes.
     pub head: [u8; HEAD],
-    /// Bytes of it, FCS not counted; at least 60.
+    /// Bytes of it, FCS not counted; at least 14.
     pub length: u32,
 }
 
@@ -98,6 +104,10 @@ pub struct TransmitStream {
     pub end: u64,
     /// Between frames, in 2^-32 ns; 0 sends without pause.
     pub gap: u128,
+    /// Number of frames in a burst, at least 1.
+    pub burst: u64,
+    /// Further time after each burst, in 2^-32 ns.
+    pub rest: u128,
     /// So many frames at the most; 0 for no limit.
     pub limit: u64,
 }
@@ -217,7 +227,9 @@ impl Lane {
 /// struct stream of transmit.bpf.c; `first` is the index of its first frame, `port` that of its port.
 fn stream_words(stream: &TransmitStream, first: u64, port: u64, batch: u32) -> [u64; STREAM_WORDS] {
     // Fast lanes send in bursts anyway.
-    let least_gap = if batch >= FAST { 0 } else { stream.gap - stream.gap / SHORTER };
+    let least_gap = if batch >= FAST || stream.burst > 1 { 0 } else { stream.gap - stream.gap / SHORTER };
+    // A burst takes time itself.
+    let catch_up = CATCH_UP + if stream.burst > 1 { stream.burst * SLOW_TURN } else { 0 };
     let mut words = [0; STREAM_WORDS];
     words[..ORDER_WORDS].copy_from_slice(&[
         first,
@@ -232,6 +244,10 @@ fn stream_words(stream: &TransmitStream, first: u64, port: u64, batch: u32) -> [
         (least_gap >> 32) as u64,
         u64::from(batch) * TURN,
         if stream.limit == 0 { u64::MAX } else { stream.limit },
+        stream.burst.max(1),
+        (stream.rest >> 32) as u64,
+        (stream.rest & 0xffff_ffff) as u64,
+        catch_up,
     ]);
     let mut sizes = [0; ROUND];
     sizes.iter_mut().zip(&stream.round).for_each(|(size, index)| *size = *index);
@@ -299,8 +315,8 @@ pub struct Reception<'a> {
     pub sized: bool,
     /// All ports receive in polls of the kernel (NAPI), as all drivers do but `tun`.
     pub polled: bool,
-    /// The interfaces where the streams are to arrive.
-    pub destinations: &'a [u32],
+    /// Interfaces where each stream is to arrive, at least one, which may be 0 for an interface of another host.
+    pub destinations: &'a [Vec<u32>],
     /// The interfaces that receive.
     pub ports: &'a [u32],
 }
@@ -317,7 +333,8 @@ impl Receiver {
     /// Loads the program and attaches it.
     pub fn attach(object: &[u8], reception: Reception<'_>) -> Result<Self, Error> {
         let Reception { tag, sized, polled, destinations, ports } = reception;
-        let count = destinations.len() as u32;
+        let streams = destinations.len();
+        let count = destinations.iter().map(Vec::len).sum::<usize>() as u32;
         let mut loader = EbpfLoader::new();
         for map in ["counters", "numbers", "latencies"] {
             loader.map_max_entries(map, count.max(1));
@@ -325,17 +342,25 @@ impl Receiver {
         let mut program = loader
             .load(object)
             .map_err(|error| Error::new("bpf(BPF_MAP_CREATE)", "the receiving program", cause(&error)))?;
-        let mut settings: Array<_, [u64; 3]> = map(&mut program, "settings")?;
+        let mut settings: Array<_, [u64; 4]> = map(&mut program, "settings")?;
         let mut read_every = |frames: u64| {
-            let words = [u64::from(tag), u64::from(sized), frames];
+            let words = [u64::from(tag), u64::from(sized), frames, streams as u64];
             settings.set(0, words, 0).map_err(|error| map_failed("settings", error))
         };
         read_every(1)?;
         let mut counters: Array<_, [u64; COUNTER_WORDS]> = map(&mut program, "counters")?;
-        for (index, link) in (0..).zip(destinations) {
-            let mut words = [0; COUNTER_WORDS];
-            words[0] = u64::from(*link);
-            counters.set(index, words, 0).map_err(|error| map_failed("counters", error))?;
+        let mut further = streams as u32;
+        for (index, links) in (0..).zip(destinations) {
+            let mut slot = index;
+            for (at, link) in links.iter().enumerate() {
+                let next = if at + 1 < links.len() { further } else { 0 };
+                let mut words = [0; COUNTER_WORDS];
+                words[0] = u64::from(*link);
+                words[COUNTER_WORDS - 1] = u64::from(next);
+                counters.set(slot, words, 0).map_err(|error| map_failed("counters", error))?;
+                slot = next;
+                further += u32::from(next > 0);
+            }
         }
         let latencies = map(&mut program, "latencies")?;
 
@@ -366,17 +391,18 @@ impl Receiver {
         &self.generic
     }
 
-    /// What arrived of the stream at `index` so far.
-    pub fn arrived(&self, index: u32) -> Result<Arrived, Error> {
-        let [_, received, duplicates, reordered, flooded, first, last, expected, last_gap, bytes] =
-            self.counters.get(&index, 0).map_err(|error| map_failed("counters", error))?;
+    /// Returns the arrivals in `slot` so far. Streams have the first slots, in their order; the further receivers of each
+    /// stream have the next ones.
+    pub fn arrived(&self, slot: u32) -> Result<Arrived, Error> {
+        let [_, received, duplicates, reordered, flooded, first, last, expected, last_gap, bytes, _] =
+            self.counters.get(&slot, 0).map_err(|error| map_failed("counters", error))?;
         let last_gap = (last_gap != 0).then_some(last_gap);
         Ok(Arrived { received, duplicates, reordered, flooded, first, last, expected, last_gap, bytes })
     }
 
-    /// The latencies of the stream at `index`: nanoseconds and how many frames.
-    pub fn latencies(&self, index: u32) -> Result<Vec<(u64, u64)>, Error> {
-        let buckets = self.latencies.get(&index, 0).map_err(|error| map_failed("latencies", error))?;
+    /// Returns the latencies in `slot`: nanoseconds and the number of frames.
+    pub fn latencies(&self, slot: u32) -> Result<Vec<(u64, u64)>, Error> {
+        let buckets = self.latencies.get(&slot, 0).map_err(|error| map_failed("latencies", error))?;
         Ok(buckets
             .iter()
             .enumerate()
