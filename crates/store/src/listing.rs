@@ -120,8 +120,9 @@ impl Store {
             // Since then, one may have ended or have been resumed.
             let signs = signs::of_all(session)?;
             for number in session.dead_runs(&signs)? {
-                let values = [State::Killed.name().into(), number.into()];
-                session.execute("UPDATE run SET state = ?1 WHERE number = ?2", &values)?;
+                // It may also have ended since its sign was read, which releases its lock.
+                let values = [State::Killed.name().into(), number.into(), State::Running.name().into()];
+                session.execute("UPDATE run SET state = ?1 WHERE number = ?2 AND state = ?3", &values)?;
             }
             Ok(())
         });
