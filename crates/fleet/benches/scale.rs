@@ -67,13 +67,19 @@ fn main() {
     let value = |name: &str| arguments.iter().position(|word| word == name).and_then(|at| arguments.get(at + 1));
     let Some(program) = value("--program").map(PathBuf::from) else {
         // `cargo test --benches` runs it without arguments.
-        println!("usage: cargo xtask bench fleet [--agents N,...]");
+        println!(
+            "usage: cargo xtask bench fleet [--agents N,...]; with --ingest-only after --program only the ingest is timed"
+        );
         return;
     };
     let sizes = value("--agents").map_or("100,1000,10000", String::as_str);
     let sizes: Vec<u32> = sizes.split(',').map(|size| size.parse().expect("a number of agents")).collect();
     let record = measured_record(&program);
     println!("a record has {} bytes as JSON", record.len());
+    if arguments.iter().any(|word| word == "--ingest-only") {
+        println!("{:.0} records/s", time_of_ingest(&program, &Fleet::new(), &record));
+        return;
+    }
     println!(
         "{:>7} {:>9} {:>11} {:>7} {:>8} {:>9} {:>8} {:>9} {:>9} {:>7} {:>9}",
         "agents",
