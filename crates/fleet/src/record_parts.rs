@@ -9,7 +9,7 @@ use bytes::Bytes;
 use linerate_bus::{Bus, BusError};
 use linerate_model::{Record, RecordId, RunSummary, TrialResult};
 use linerate_runner::{Keep, KeepRun};
-use linerate_store::{Ending, StoreError};
+use linerate_store::{Ending, IngestPart, StoreError};
 use serde::{Deserialize, Serialize};
 use std::sync::Mutex;
 use std::time::Duration;
@@ -44,6 +44,21 @@ pub enum RecordPart {
         /// Reason of the end.
         ending: RunEnding,
     },
+}
+
+impl RecordPart {
+    /// Returns the part as the store takes it.
+    pub(crate) fn as_ingested(&self) -> IngestPart<'_> {
+        match self {
+            Self::Begin(record) => IngestPart::Begin(record),
+            Self::Trial { record, number, result, summary } => {
+                IngestPart::Trial { record, number: *number, result, summary }
+            }
+            Self::End { record, attempts, ending } => {
+                IngestPart::End { record, attempts: *attempts, ending: (*ending).into() }
+            }
+        }
+    }
 }
 
 /// Reason for the end of a run, as in messages.

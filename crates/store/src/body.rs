@@ -2,25 +2,32 @@
 
 use crate::StoreError;
 use crate::backend::Session;
-use linerate_model::{Record, RecordId, SCHEMA, TrialResult};
+use linerate_model::{Caveat, Measurement, Outcome, Record, RecordId, SCHEMA, TrialResult};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 /// The fields that are written when a run ends; until then they are as the run began with them.
 const FOUND: [&str; 3] = ["results", "outcome", "caveats"];
 
+/// Fields of [`FOUND`].
+#[derive(Serialize)]
+struct Findings<'a> {
+    results: &'a [Measurement],
+    outcome: &'a Outcome,
+    caveats: &'a [Caveat],
+}
+
 /// The record without its trials.
 pub(crate) fn plan(record: &Record) -> String {
-    let mut body = fields(record);
-    body.insert("trials".to_owned(), Value::Array(Vec::new()));
-    Value::Object(body).to_string()
+    if record.trials.is_empty() {
+        return json(record);
+    }
+    json(&Record { trials: Vec::new(), ..record.clone() })
 }
 
 /// What was found.
 pub(crate) fn found(record: &Record) -> String {
-    let mut body = fields(record);
-    body.retain(|name, _| FOUND.contains(&name.as_str()));
-    Value::Object(body).to_string()
+    json(&Findings { results: &record.results, outcome: &record.outcome, caveats: &record.caveats })
 }
 
 /// A value as JSON text.
@@ -83,12 +90,5 @@ impl Parts {
             record.trials.push(TrialResult::from_json(trial)?);
         }
         Ok(record)
-    }
-}
-
-fn fields(record: &Record) -> Map<String, Value> {
-    match serde_json::to_value(record).expect("a record has no map with keys that are no text") {
-        Value::Object(fields) => fields,
-        other => unreachable!("a record is an object, not {other}"),
     }
 }

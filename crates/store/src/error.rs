@@ -211,20 +211,6 @@ pub enum StoreError {
         /// Why.
         source: serde_json::Error,
     },
-    /// A trial of an ingested run came before the one that precedes it.
-    #[error(
-        "trial {number} of {id} came to {store} after {stored} trials of that run; send the trials of a run in order"
-    )]
-    TrialOutOfOrder {
-        /// Name of the store.
-        store: String,
-        /// The run.
-        id: RecordId,
-        /// Number of the trial, from 0.
-        number: u32,
-        /// Number of trials that are stored.
-        stored: u32,
-    },
     /// The database failed in another way.
     #[error("cannot use {store}: {source}; check the database and its disk, or name another store with --store")]
     Database {

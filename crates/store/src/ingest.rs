@@ -1,100 +1,88 @@
-//! Runs that were measured elsewhere and arrive as messages, each at least once.
+//! Runs that were measured elsewhere and arrive in parts, each at least once.
 //!
-//! Each message is stored once. Messages of several runs may come in any order, those of one run in theirs.
+//! Each part is stored once. Parts of several runs may come in any order, those of one run in theirs. Parts that arrive together
+//! are stored in one transaction with one statement for each table, because a round trip to a server costs more than a row.
 
 use crate::alive::{self, FLEET};
 use crate::backend::{Body, BodyTable, Session};
 use crate::finish::{FinishedRun, finish};
+use crate::insert::{MOST_ROWS, update_rows};
 use crate::pairs::PairKey;
-use crate::rows::{NewRun, insert_runs, replace_found, trial_body};
+use crate::rows::{NewRun, insert_runs, trial_body};
 use crate::run_row::{RunRow, State};
 use crate::search_text::search_text;
-use crate::sql::instant;
+use crate::sql::{SqlValue, Values, instant};
 use crate::{Ending, Store, StoreError, body};
 use linerate_model::{Goal, Record, RecordId, RunSummary, TrialResult};
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
+
+/// A part of a record as it arrives.
+#[derive(Debug, Clone, Copy)]
+pub enum IngestPart<'a> {
+    /// The record as its run began. Its trials do not count.
+    Begin(&'a Record),
+    /// A trial.
+    Trial {
+        /// Name of the record.
+        record: &'a RecordId,
+        /// Number of the trial in the record, counted from 0.
+        number: u32,
+        /// The trial.
+        result: &'a TrialResult,
+        /// Summary of the run with it.
+        summary: &'a RunSummary,
+    },
+    /// The record at the end of its run. Its trials do not count.
+    End {
+        /// The record.
+        record: &'a Record,
+        /// Number of its trials.
+        attempts: u32,
+        /// Reason of the end.
+        ending: Ending,
+    },
+}
+
+impl<'a> IngestPart<'a> {
+    fn record(self) -> &'a RecordId {
+        match self {
+            Self::Begin(record) | Self::End { record, .. } => &record.id,
+            Self::Trial { record, .. } => record,
+        }
+    }
+}
+
+/// Result of storing a part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PartOutcome {
+    /// The part was stored just now.
+    Stored,
+    /// The part was stored before.
+    Duplicate,
+    /// An earlier part of the record is missing, or another program stores parts of it now. The part may be stored later.
+    TooEarly,
+}
 
 impl Store {
-    /// Stores a run that begins elsewhere, without its trials. Returns `false` if it is stored already.
+    /// Stores parts of runs at once, all or none of them. Returns the outcome of each.
     ///
     /// # Errors
     /// The store cannot be written.
-    pub fn ingest_begin(&self, record: &Record) -> Result<bool, StoreError> {
-        let new = new_run(record, State::Running, RunSummary::default());
-        self.change(|session| Ok(!insert_runs(session, &[&new])?.is_empty()))
-    }
-
-    /// Stores the `number`th trial of a run, counted from 0, and the summary of the run with it. Returns `false` if it is stored
-    /// already.
-    ///
-    /// # Errors
-    /// The run is not known, an earlier trial is missing, or the store cannot be written.
-    pub fn ingest_trial(
-        &self,
-        id: &RecordId,
-        number: u32,
-        result: &TrialResult,
-        summary: &RunSummary,
-    ) -> Result<bool, StoreError> {
+    pub fn ingest_parts(&self, parts: &[IngestPart<'_>]) -> Result<Vec<PartOutcome>, StoreError> {
         self.change(|session| {
-            let run = stored_run(session, id)?.ok_or_else(|| self.unknown(&id.0))?;
-            if number < run.attempts || run.has_ended() {
-                return Ok(false);
+            let mut changes = stored_runs(session, parts)?;
+            let mut outcomes = Vec::with_capacity(parts.len());
+            for part in parts {
+                outcomes.push(changes.entry(part.record()).or_default().add(*part));
             }
-            if number > run.attempts {
-                let (store, id) = (self.name(), id.clone());
-                return Err(StoreError::TrialOutOfOrder { store, id, number, stored: run.attempts });
+            let written = write(session, &changes)?;
+            for (part, outcome) in parts.iter().zip(&mut outcomes) {
+                if *outcome == PartOutcome::Stored && !written.contains(part.record()) {
+                    *outcome = PartOutcome::TooEarly;
+                }
             }
-            let values = [
-                State::Running.name().into(),
-                instant(alive::now_unix_ns()).into(),
-                summary.results.into(),
-                result.is_counted().into(),
-                summary.headline.as_ref().map(body::json).into(),
-                summary.verdict.as_ref().map(body::json).into(),
-                summary.verdict.map(|verdict| verdict.limit.name()).into(),
-                run.number.into(),
-                number.into(),
-            ];
-            // Two programs may store the same message at once: the row admits one of them.
-            let sql = "UPDATE run SET state = ?1, changed_unix_ns = ?2, results = ?3, trials = trials + ?4, attempts = attempts + 1,
-                              headline = ?5, verdict = ?6, limit_name = ?7
-                       WHERE number = ?8 AND attempts = ?9";
-            let stored = session.execute(sql, &values)? > 0;
-            if stored {
-                let trial = trial_body(run.number, run.started_unix_ns, number, result);
-                session.insert_bodies(BodyTable::Trial, &[trial])?;
-            }
-            Ok(stored)
+            Ok(outcomes)
         })
-    }
-
-    /// Stores the end of a run whose `attempts` were stored one by one; those in `record` do not count. Returns `false` if its end
-    /// is stored already.
-    ///
-    /// # Errors
-    /// The run is not known, an attempt is missing, or the store cannot be written.
-    pub fn ingest_end(&self, record: &Record, attempts: u32, ending: Ending) -> Result<bool, StoreError> {
-        let id = &record.id;
-        let begun = Record { trials: Vec::new(), ..record.clone() };
-        let run = EndedRun::of(&begun, ending);
-        self.change(|session| {
-            let stored = stored_run(session, id)?.ok_or_else(|| self.unknown(&id.0))?;
-            if stored.attempts < attempts && !stored.has_ended() {
-                let (store, id) = (self.name(), id.clone());
-                return Err(StoreError::TrialOutOfOrder { store, id, number: attempts, stored: stored.attempts });
-            }
-            Ok(insert_ended(session, &[&run])?.contains(id))
-        })
-    }
-
-    /// Stores a whole run. Returns `false` if its end is stored already.
-    ///
-    /// # Errors
-    /// The store cannot be written.
-    pub fn ingest_record(&self, record: &Record, ending: Ending) -> Result<bool, StoreError> {
-        let stored = self.ingest_records(&[(record, ending)])?;
-        Ok(stored.first().copied().unwrap_or_default())
     }
 
     /// Stores whole runs at once, all or none of them. Returns for each whether it was stored just now, `false` if its end is stored
@@ -103,135 +91,37 @@ impl Store {
     /// # Errors
     /// The store cannot be written.
     pub fn ingest_records(&self, records: &[(&Record, Ending)]) -> Result<Vec<bool>, StoreError> {
-        let mut names = HashSet::new();
-        let runs: Vec<Option<EndedRun<'_>>> = records
-            .iter()
-            // A message that came twice in one batch is stored once.
-            .map(|(record, ending)| names.insert(&record.id).then(|| EndedRun::of(record, *ending)))
-            .collect();
-        self.change(|session| {
-            let ended: Vec<&EndedRun<'_>> = runs.iter().flatten().collect();
-            let stored = insert_ended(session, &ended)?;
-            Ok(runs.iter().map(|run| run.as_ref().is_some_and(|run| stored.contains(&run.new.row.id))).collect())
-        })
-    }
-}
-
-/// A run that ended, as it is written.
-struct EndedRun<'a> {
-    record: &'a Record,
-    new: NewRun,
-    found: String,
-    pair: Option<PairKey>,
-}
-
-impl<'a> EndedRun<'a> {
-    fn of(record: &'a Record, ending: Ending) -> Self {
-        let pair = if ending == Ending::Finished { PairKey::of(record) } else { None };
-        let mut new = new_run(record, ending.into(), summary(record));
-        new.row.attempts = u32::try_from(record.trials.len()).unwrap_or(u32::MAX);
-        new.row.trials = u32::try_from(record.counted().count()).unwrap_or(u32::MAX);
-        Self { record, new, found: body::found(record), pair }
-    }
-
-    /// Returns the rows of its attempts from the `first` on.
-    fn trials(&self, run: i64, first: u32) -> impl Iterator<Item = Body> {
-        let started_unix_ns = self.record.started_unix_ns;
-        let numbered = (0..).zip(&self.record.trials).skip(first as usize);
-        numbered.map(move |(number, result)| trial_body(run, started_unix_ns, number, result))
-    }
-}
-
-fn new_run(record: &Record, state: State, summary: RunSummary) -> NewRun {
-    let row = RunRow::of(record, state, alive::now_unix_ns());
-    NewRun {
-        row: RunRow { results: summary.results, headline: summary.headline, verdict: summary.verdict, ..row },
-        search_text: search_text(record),
-        place: FLEET.to_owned(),
-        plan: body::plan(record),
-    }
-}
-
-/// Returns the summary of a run that ended.
-fn summary(record: &Record) -> RunSummary {
-    match record.plan.goal {
-        // The same as a replay, without its cost.
-        Goal::Sweep(_) => RunSummary::of(&record.results),
-        Goal::Curve(_) | Goal::Ladder(_) | Goal::Device(_) => linerate_method::summary(record),
-    }
-}
-
-/// Writes runs that ended. Returns the names of those that were not stored before.
-fn insert_ended<'a>(session: &mut dyn Session, runs: &[&'a EndedRun<'_>]) -> Result<HashSet<&'a RecordId>, StoreError> {
-    // In the order of their names, so that two programs never wait for each other.
-    let mut runs = runs.to_vec();
-    runs.sort_by(|a, b| a.record.id.cmp(&b.record.id));
-    let numbers = insert_runs(session, &runs.iter().map(|run| &run.new).collect::<Vec<_>>())?;
-    let mut stored = HashSet::new();
-    let mut finished = Vec::new();
-    let mut trials = Vec::new();
-    let mut found = Vec::new();
-    for run in runs {
-        let id = &run.record.id;
-        let number = match numbers.get(id) {
-            Some(number) => {
-                trials.extend(run.trials(*number, 0));
-                let started_unix_ns = run.record.started_unix_ns;
-                found.push(Body { run: *number, started_unix_ns, values: vec![run.found.as_str().into()] });
-                *number
+        let summary = RunSummary::default();
+        let mut parts = Vec::new();
+        let mut ends = Vec::new();
+        for &(record, ending) in records {
+            parts.push(IngestPart::Begin(record));
+            let mut attempts = 0;
+            for result in &record.trials {
+                parts.push(IngestPart::Trial { record: &record.id, number: attempts, result, summary: &summary });
+                attempts += 1;
             }
-            None => match complete(session, run)? {
-                Some(number) => number,
-                None => continue,
-            },
-        };
-        stored.insert(id);
-        if run.new.row.state == State::Finished {
-            finished.push(FinishedRun { number, pair: run.pair.clone() });
+            ends.push(parts.len());
+            parts.push(IngestPart::End { record, attempts, ending });
         }
+        let outcomes = self.ingest_parts(&parts)?;
+        Ok(ends.into_iter().map(|end| outcomes[end] == PartOutcome::Stored).collect())
     }
-    session.insert_bodies(BodyTable::Trial, &trials)?;
-    session.insert_bodies(BodyTable::Found, &found)?;
-    finish(session, &finished)?;
-    Ok(stored)
 }
 
-/// Ends a run that has begun in the store. Returns its number, or `None` if its end is stored already.
-fn complete(session: &mut dyn Session, run: &EndedRun<'_>) -> Result<Option<i64>, StoreError> {
-    // Deleted since then: its end is of no use.
-    let Some(stored) = stored_run(session, &run.record.id)? else { return Ok(None) };
-    if stored.has_ended() {
-        return Ok(None);
-    }
-    let row = &run.new.row;
-    let values = [
-        row.state.name().into(),
-        instant(row.changed_unix_ns).into(),
-        row.results.into(),
-        row.trials.into(),
-        row.attempts.into(),
-        row.headline.as_ref().map(body::json).into(),
-        row.verdict.as_ref().map(body::json).into(),
-        row.verdict.map(|verdict| verdict.limit.name()).into(),
-        stored.number.into(),
-        stored.attempts.into(),
-    ];
-    // Two programs may store the same message at once: the row admits one of them.
-    let sql =
-        "UPDATE run SET state = ?1, changed_unix_ns = ?2, results = ?3,
-                      trials = CASE WHEN trials > ?4 THEN trials ELSE ?4 END,
-                      attempts = CASE WHEN attempts > ?5 THEN attempts ELSE ?5 END, headline = ?6, verdict = ?7, limit_name = ?8
-               WHERE number = ?9 AND attempts = ?10 AND state IN ('running', 'killed')";
-    if session.execute(sql, &values)? == 0 {
-        return Ok(None);
-    }
-    let trials: Vec<Body> = run.trials(stored.number, stored.attempts).collect();
-    session.insert_bodies(BodyTable::Trial, &trials)?;
-    replace_found(session, stored.number, stored.started_unix_ns, run.found.clone())?;
-    Ok(Some(stored.number))
+/// A run in the store, and parts of it that are not stored yet.
+#[derive(Default)]
+struct RunChange<'a> {
+    /// `None` if the run is not in the store.
+    stored: Option<StoredRun>,
+    begin: Option<&'a Record>,
+    trials: Vec<&'a TrialResult>,
+    /// Summary of the run with the last of `trials`.
+    summary: Option<&'a RunSummary>,
+    end: Option<(&'a Record, Ending)>,
 }
 
-/// Columns of a run that decide what a message adds to it.
+/// Columns of a run that decide what a part adds to it.
 struct StoredRun {
     number: i64,
     started_unix_ns: u64,
@@ -246,14 +136,197 @@ impl StoredRun {
     }
 }
 
-fn stored_run(session: &mut dyn Session, id: &RecordId) -> Result<Option<StoredRun>, StoreError> {
-    let sql = "SELECT number, started_unix_ns, attempts, state FROM run WHERE id = ?1";
-    session.row(sql, &[id.0.as_str().into()], |row| {
-        Ok(StoredRun {
-            number: row.integer(0)?,
-            started_unix_ns: row.instant(1)?,
-            attempts: row.count(2)?,
-            state: row.text(3)?.to_owned(),
-        })
-    })
+impl<'a> RunChange<'a> {
+    /// Adds a part, unless it is stored already or comes too early.
+    fn add(&mut self, part: IngestPart<'a>) -> PartOutcome {
+        let has_begun = self.stored.is_some() || self.begin.is_some();
+        let has_ended = self.end.is_some() || self.stored.as_ref().is_some_and(StoredRun::has_ended);
+        let attempts = self.stored_attempts() + self.attempts();
+        match part {
+            IngestPart::Begin(_) if has_begun => return PartOutcome::Duplicate,
+            IngestPart::Begin(record) => self.begin = Some(record),
+            _ if !has_begun => return PartOutcome::TooEarly,
+            _ if has_ended => return PartOutcome::Duplicate,
+            IngestPart::Trial { number, .. } if number < attempts => return PartOutcome::Duplicate,
+            IngestPart::Trial { number, .. } if number > attempts => return PartOutcome::TooEarly,
+            IngestPart::Trial { result, summary, .. } => {
+                self.trials.push(result);
+                self.summary = Some(summary);
+            }
+            IngestPart::End { attempts: needed, .. } if needed > attempts => return PartOutcome::TooEarly,
+            IngestPart::End { record, ending, .. } => self.end = Some((record, ending)),
+        }
+        PartOutcome::Stored
+    }
+
+    fn stored_attempts(&self) -> u32 {
+        self.stored.as_ref().map_or(0, |stored| stored.attempts)
+    }
+
+    /// Returns the number of trials that are added.
+    fn attempts(&self) -> u32 {
+        u32::try_from(self.trials.len()).unwrap_or(u32::MAX)
+    }
+
+    /// Returns the number of trials that are added and count.
+    fn counted(&self) -> u32 {
+        u32::try_from(self.trials.iter().filter(|trial| trial.is_counted()).count()).unwrap_or(u32::MAX)
+    }
+
+    fn state(&self) -> State {
+        self.end.map_or(State::Running, |(_, ending)| ending.into())
+    }
+
+    /// Returns the summary of the run with all parts.
+    fn summary(&self) -> RunSummary {
+        match self.end {
+            Some((record, _)) => summary(record),
+            None => self.summary.cloned().unwrap_or_default(),
+        }
+    }
+
+    /// Returns the run as it is first written. `None` if it is in the store, or has not begun.
+    fn new_run(&self) -> Option<NewRun> {
+        let record = self.begin?;
+        let summary = self.summary();
+        let row = RunRow {
+            results: summary.results,
+            trials: self.counted(),
+            attempts: self.attempts(),
+            headline: summary.headline,
+            verdict: summary.verdict,
+            ..RunRow::of(record, self.state(), alive::now_unix_ns())
+        };
+        Some(NewRun { row, search_text: search_text(record), place: FLEET.to_owned(), plan: body::plan(record) })
+    }
+
+    /// Returns the values of [`UPDATED`]. `None` if the run is not in the store, or nothing is added.
+    fn update(&self) -> Option<Vec<SqlValue>> {
+        let stored = self.stored.as_ref()?;
+        if self.trials.is_empty() && self.end.is_none() {
+            return None;
+        }
+        let summary = self.summary();
+        Some(vec![
+            stored.number.into(),
+            stored.attempts.into(),
+            self.state().name().into(),
+            instant(alive::now_unix_ns()).into(),
+            summary.results.into(),
+            self.counted().into(),
+            self.attempts().into(),
+            summary.headline.as_ref().map(body::json).into(),
+            summary.verdict.as_ref().map(body::json).into(),
+            summary.verdict.map(|verdict| verdict.limit.name()).into(),
+        ])
+    }
+
+    fn started_unix_ns(&self) -> u64 {
+        let of_record = self.begin.map(|record| record.started_unix_ns);
+        self.stored.as_ref().map(|stored| stored.started_unix_ns).or(of_record).unwrap_or_default()
+    }
+
+    /// Returns the rows of the trials that are added to run `run`.
+    fn trial_bodies(&self, run: i64) -> impl Iterator<Item = Body> {
+        let started_unix_ns = self.started_unix_ns();
+        let numbered = (self.stored_attempts()..).zip(&self.trials);
+        numbered.map(move |(number, result)| trial_body(run, started_unix_ns, number, result))
+    }
+}
+
+/// Types of the values of an update.
+const UPDATED: [&str; 10] =
+    ["BIGINT", "BIGINT", "TEXT", "BIGINT", "BIGINT", "BIGINT", "BIGINT", "TEXT", "TEXT", "TEXT"];
+
+/// Returns the summary of a run that ended.
+fn summary(record: &Record) -> RunSummary {
+    match record.plan.goal {
+        // The same as a replay, without its cost.
+        Goal::Sweep(_) => RunSummary::of(&record.results),
+        Goal::Curve(_) | Goal::Ladder(_) | Goal::Device(_) => linerate_method::summary(record),
+    }
+}
+
+/// Reads the runs of parts. Runs that are not in the store are left out.
+fn stored_runs<'a>(
+    session: &mut dyn Session,
+    parts: &[IngestPart<'a>],
+) -> Result<BTreeMap<&'a RecordId, RunChange<'a>>, StoreError> {
+    let ids: BTreeMap<&str, &RecordId> = parts.iter().map(|part| (part.record().0.as_str(), part.record())).collect();
+    let mut changes = BTreeMap::new();
+    for names in ids.keys().copied().collect::<Vec<_>>().chunks(MOST_ROWS) {
+        let mut values = Values::default();
+        let list = values.list(names.iter().copied());
+        let sql = format!("SELECT id, number, started_unix_ns, attempts, state FROM run WHERE id IN {list}");
+        let rows = session.rows(&sql, values.all(), |row| {
+            let stored = StoredRun {
+                number: row.integer(1)?,
+                started_unix_ns: row.instant(2)?,
+                attempts: row.count(3)?,
+                state: row.text(4)?.to_owned(),
+            };
+            Ok((row.text(0)?.to_owned(), stored))
+        })?;
+        for (name, stored) in rows {
+            if let Some(id) = ids.get(name.as_str()) {
+                changes.insert(*id, RunChange { stored: Some(stored), ..RunChange::default() });
+            }
+        }
+    }
+    Ok(changes)
+}
+
+/// Writes changes. Returns the names of the runs that were written; another program was faster with the others.
+fn write<'a>(
+    session: &mut dyn Session,
+    changes: &BTreeMap<&'a RecordId, RunChange<'_>>,
+) -> Result<HashSet<&'a RecordId>, StoreError> {
+    // In the order of their names, so that two programs never wait for each other.
+    let new: Vec<NewRun> = changes.values().filter_map(RunChange::new_run).collect();
+    let numbers = insert_runs(session, &new.iter().collect::<Vec<_>>())?;
+    let updated = update_runs(session, changes.values().filter_map(RunChange::update).collect())?;
+    let mut written = HashSet::new();
+    let mut trials = Vec::new();
+    let mut found = Vec::new();
+    let mut finished = Vec::new();
+    for (id, change) in changes {
+        let number = match &change.stored {
+            Some(stored) => updated.get(&stored.number),
+            None => numbers.get(*id),
+        };
+        let Some(&number) = number else { continue };
+        written.insert(*id);
+        trials.extend(change.trial_bodies(number));
+        let Some((record, ending)) = change.end else { continue };
+        let values = vec![body::found(record).into()];
+        found.push(Body { run: number, started_unix_ns: change.started_unix_ns(), values });
+        if ending == Ending::Finished {
+            finished.push(FinishedRun { number, pair: PairKey::of(record) });
+        }
+    }
+    session.insert_bodies(BodyTable::Trial, &trials)?;
+    // A run that counted as killed may have findings.
+    let before: Vec<i64> = found.iter().map(|found| found.run).filter(|run| updated.contains(run)).collect();
+    for numbers in before.chunks(MOST_ROWS) {
+        let mut values = Values::default();
+        let list = values.list(numbers.iter().copied());
+        session.execute(&format!("DELETE FROM found WHERE run IN {list}"), values.all())?;
+    }
+    session.insert_bodies(BodyTable::Found, &found)?;
+    finish(session, &finished)?;
+    Ok(written)
+}
+
+/// Updates runs that have begun in the store. Returns their numbers, without those that another program changed since they were read.
+fn update_runs(session: &mut dyn Session, rows: Vec<Vec<SqlValue>>) -> Result<HashSet<i64>, StoreError> {
+    let head = "UPDATE run SET state = new.column3, changed_unix_ns = new.column4, results = new.column5,
+                trials = run.trials + new.column6, attempts = run.attempts + new.column7,
+                headline = new.column8, verdict = new.column9, limit_name = new.column10 FROM (";
+    // Two programs may store the same part at once: the row admits one of them.
+    let tail =
+        ") AS new WHERE run.number = new.column1 AND run.attempts = new.column2 AND run.state IN ('running', 'killed')
+                RETURNING run.number";
+    let returned = update_rows(session, head, &UPDATED, rows, tail)?;
+    let numbers: Result<HashSet<i64>, _> = returned.iter().map(|row| row.integer(0)).collect();
+    numbers.map_err(|column| session.unexpected(column))
 }

@@ -43,6 +43,7 @@ mod tables;
 
 pub use error::StoreError;
 pub use feed::{Feed, FeedWriter};
+pub use ingest::{IngestPart, PartOutcome};
 pub use live_run::{Ending, LiveRun};
 pub use location::{StoreLocation, default_path};
 pub use neighbours::RunOfCommand;

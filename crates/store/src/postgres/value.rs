@@ -77,16 +77,20 @@ fn push_value(text: &mut String, value: &SqlValue) {
             let _ = write!(text, "{value:?}");
         }
         SqlValue::Text(value) => {
-            for character in value.chars() {
-                match character {
-                    '\\' => text.push_str("\\\\"),
-                    '\t' => text.push_str("\\t"),
-                    '\n' => text.push_str("\\n"),
-                    '\r' => text.push_str("\\r"),
-                    '\0' => text.push('\u{fffd}'),
-                    other => text.push(other),
-                }
+            let mut rest = value.as_str();
+            // Most of a body needs no escape: it is copied in long pieces.
+            while let Some(at) = rest.bytes().position(|byte| matches!(byte, b'\\' | b'\t' | b'\n' | b'\r' | 0)) {
+                text.push_str(&rest[..at]);
+                text.push_str(match rest.as_bytes()[at] {
+                    b'\\' => "\\\\",
+                    b'\t' => "\\t",
+                    b'\n' => "\\n",
+                    b'\r' => "\\r",
+                    _ => "\u{fffd}",
+                });
+                rest = &rest[at + 1..];
             }
+            text.push_str(rest);
         }
     }
 }

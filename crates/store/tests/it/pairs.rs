@@ -3,10 +3,13 @@
 use crate::place::{Place, on_both_backends};
 use crate::sample::{record, summary, trial};
 use linerate_model::{
-    Confidence, Counts, EndCounts, IpVersion, Limit, Net, Path, PathCounts, Plan, Received, Record, Repeats, Sent,
-    Standing, StreamTask, Task, Timing, Transport, Trial, TrialResult,
+    Confidence, Counts, EndCounts, IpVersion, Limit, Net, Path, PathCounts, Plan, Received, Record, Repeats,
+    RunSummary, Sent, Standing, StreamTask, Task, Timing, Transport, Trial, TrialResult,
 };
-use linerate_store::{Ending, FleetHost, Level, MatrixQuery, Page, Query, RetentionPolicy, Selection, Store};
+use linerate_store::{
+    Ending, FleetHost, IngestPart, Level, MatrixQuery, Page, PartOutcome, Query, RetentionPolicy, Selection, State,
+    Store,
+};
 use linerate_units::{ByteCount, Nanos};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -197,22 +200,28 @@ fn messages_that_come_twice_are_stored_once(place: &Place<'_>) {
     let store = place.open();
     let begun = pair_record("one", "a", "b", START);
     let whole = Record { trials: vec![trial(0), trial(1)], ..begun.clone() };
-    let id = &begun.id;
-    let early = store.ingest_trial(id, 0, &trial(0), &summary(1.0)).expect_err("it has not begun").to_string();
-    assert!(early.contains("no record one"), "{early}");
-    assert!(store.ingest_begin(&begun).expect("begin"));
-    assert!(!store.ingest_begin(&begun).expect("begin again"));
-    let gap = store.ingest_trial(id, 1, &trial(1), &summary(1.0)).expect_err("trial 0 is missing").to_string();
-    assert!(gap.contains("trial 1 of one") && gap.contains("in order"), "{gap}");
-    assert!(store.ingest_trial(id, 0, &trial(0), &summary(1.0)).expect("trial"));
-    assert!(!store.ingest_trial(id, 0, &trial(0), &summary(1.0)).expect("trial again"));
-    // An end that overtakes the second trial waits for it.
-    let early = store.ingest_end(&begun, 2, Ending::Finished).expect_err("trial 1 is missing").to_string();
-    assert!(early.contains("of one") && early.contains("in order"), "{early}");
-    assert!(store.ingest_trial(id, 1, &trial(1), &summary(1.0)).expect("trial"));
-    assert!(store.ingest_end(&begun, 2, Ending::Finished).expect("end"));
-    assert!(!store.ingest_end(&begun, 2, Ending::Finished).expect("end again"));
-    assert!(!store.ingest_trial(id, 1, &trial(1), &summary(1.0)).expect("late"));
+    let summary = summary(1.0);
+    let begin = IngestPart::Begin(&begun);
+    let first = trial_part(&whole, 0, &summary);
+    let second = trial_part(&whole, 1, &summary);
+    let end = IngestPart::End { record: &begun, attempts: 2, ending: Ending::Finished };
+    for (part, expected) in [
+        // It has not begun.
+        (first, PartOutcome::TooEarly),
+        (begin, PartOutcome::Stored),
+        (begin, PartOutcome::Duplicate),
+        (second, PartOutcome::TooEarly),
+        (first, PartOutcome::Stored),
+        (first, PartOutcome::Duplicate),
+        // An end that overtakes the second trial waits for it.
+        (end, PartOutcome::TooEarly),
+        (second, PartOutcome::Stored),
+        (end, PartOutcome::Stored),
+        (end, PartOutcome::Duplicate),
+        (second, PartOutcome::Duplicate),
+    ] {
+        assert_eq!(store.ingest_parts(&[part]).expect("ingested"), [expected], "{part:?}");
+    }
     assert_eq!(store.load("one").expect("load"), whole);
     let row = store.row("one").expect("row");
     assert_eq!((row.trials, row.attempts), (2, 2));
@@ -223,6 +232,53 @@ fn messages_that_come_twice_are_stored_once(place: &Place<'_>) {
     assert_eq!(store.ingest_records(&batch).expect("batch again"), [false, false, false]);
     assert_eq!(store.load("two").expect("load"), other);
     assert_eq!(store.count(&Query::default()).expect("count"), 2);
+}
+
+/// Returns the part of a trial of `record`.
+fn trial_part<'a>(record: &'a Record, number: u32, summary: &'a RunSummary) -> IngestPart<'a> {
+    IngestPart::Trial { record: &record.id, number, result: &record.trials[number as usize], summary }
+}
+
+/// Parts of several runs arrive together: new runs, runs that have begun, parts that come twice or too early.
+fn parts_of_a_batch_are_stored_as_one_by_one(place: &Place<'_>) {
+    let store = place.open();
+    let mut records = Vec::new();
+    for (number, id) in (0..).zip(["old", "new", "late"]) {
+        let begun = pair_record(id, "a", "b", START + number);
+        records.push(Record { trials: vec![trial(number), trial(number + 10)], ..begun });
+    }
+    let [old, new, late] = &records[..] else { unreachable!("three records") };
+    let summary = summary(1.0);
+    let begun = [IngestPart::Begin(old), trial_part(old, 0, &summary), IngestPart::Begin(late)];
+    assert_eq!(store.ingest_parts(&begun).expect("ingested"), [PartOutcome::Stored; 3]);
+
+    let parts = [
+        (trial_part(old, 0, &summary), PartOutcome::Duplicate),
+        (IngestPart::Begin(new), PartOutcome::Stored),
+        (trial_part(old, 1, &summary), PartOutcome::Stored),
+        (trial_part(new, 0, &summary), PartOutcome::Stored),
+        (trial_part(late, 0, &summary), PartOutcome::Stored),
+        (trial_part(new, 0, &summary), PartOutcome::Duplicate),
+        (IngestPart::End { record: old, attempts: 2, ending: Ending::Interrupted }, PartOutcome::Stored),
+        (trial_part(new, 1, &summary), PartOutcome::Stored),
+        (IngestPart::End { record: late, attempts: 2, ending: Ending::Finished }, PartOutcome::TooEarly),
+        (IngestPart::End { record: new, attempts: 2, ending: Ending::Finished }, PartOutcome::Stored),
+    ];
+    let expected = parts.map(|(_, outcome)| outcome);
+    assert_eq!(store.ingest_parts(&parts.map(|(part, _)| part)).expect("ingested"), expected);
+    assert_eq!(store.load("old").expect("load"), *old);
+    assert_eq!(store.load("new").expect("load"), *new);
+    assert_eq!(store.load("late").expect("load").trials, late.trials[..1]);
+    let mut rows = Vec::new();
+    for id in ["old", "new", "late"] {
+        let row = store.row(id).expect("row");
+        rows.push((row.state, row.trials, row.attempts));
+    }
+    assert_eq!(rows, [(State::Interrupted, 2, 2), (State::Finished, 2, 2), (State::Running, 1, 1)]);
+
+    let rest = [trial_part(late, 1, &summary), IngestPart::End { record: late, attempts: 2, ending: Ending::Finished }];
+    assert_eq!(store.ingest_parts(&rest).expect("ingested"), [PartOutcome::Stored; 2]);
+    assert_eq!(store.load("late").expect("load"), *late);
 }
 
 /// Two programs take the same messages at once, as after a lost acknowledgement.
@@ -290,7 +346,8 @@ fn ingested_records_are_results_of_pairs(place: &Place<'_>) {
         linerate_method::replay(&mut record);
         records.push(record);
     }
-    assert!(store.ingest_begin(&records[0]).expect("begin"));
+    let begin = [IngestPart::Begin(&records[0])];
+    assert_eq!(store.ingest_parts(&begin).expect("begin"), [PartOutcome::Stored]);
     assert!(store.tests().expect("tests").is_empty(), "it has not ended");
     let batch: Vec<(&Record, Ending)> = records.iter().map(|record| (record, Ending::Finished)).collect();
     assert_eq!(store.ingest_records(&batch).expect("stored"), [true, true]);
@@ -310,6 +367,7 @@ on_both_backends!(
     history_and_changes_follow_the_results,
     old_records_go_and_their_sums_stay,
     messages_that_come_twice_are_stored_once,
+    parts_of_a_batch_are_stored_as_one_by_one,
     two_programs_store_the_same_messages_once,
     ingested_records_are_results_of_pairs,
 );
