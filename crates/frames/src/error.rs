@@ -67,11 +67,8 @@ pub enum FrameError {
          e1000e, igb or ixgbe, or leave these frames out"
     )]
     NoBadFcs(String),
-    /// Frames exceed what a packet socket may send.
-    #[error(
-        "port {interface} does not send frames of {size} bytes by packet sockets: `ip link set {interface} mtu {mtu}`, \
-         or use XDP"
-    )]
+    /// Frames exceed the MTU of the port.
+    #[error("port {interface} does not send frames of {size} bytes with its MTU: `ip link set {interface} mtu {mtu}`")]
     TooLargeForPort {
         /// The port.
         interface: String,

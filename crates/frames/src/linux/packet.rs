@@ -31,8 +31,6 @@ const GRACE: u64 = 1_000_000_000;
 const PAUSE_LOOK: u64 = 500_000;
 /// FCS that is wrong for almost any frame.
 const WRONG_FCS: [u8; 4] = [0xde, 0xad, 0xbe, 0xef];
-/// Bytes of an untagged Ethernet header, which the MTU does not count.
-const ETHERNET_HEADER: u32 = 14;
 /// Errors of the kernel (asm-generic/errno.h): a frame that exceeds the MTU, a driver without room.
 const EMSGSIZE: i32 = 90;
 const ENOBUFS: i32 = 105;
@@ -312,15 +310,11 @@ impl Outgoing {
             Ok(sent) => sent as u64,
             Err(error) if error.raw_os_error() == Some(ENOBUFS) => 0,
             Err(error) => {
-                let port = stream.from.map_or("?", |from| &plan.ports[from].interface);
-                if error.raw_os_error() == Some(EMSGSIZE) {
-                    let size = stream.wish.size;
-                    return Err(FrameError::TooLargeForPort {
-                        interface: port.to_owned(),
-                        size: size.get(),
-                        mtu: size.without_fcs() - ETHERNET_HEADER,
-                    });
+                let port = stream.from.map(|from| &plan.ports[from]);
+                if let Some(port) = port.filter(|_| error.raw_os_error() == Some(EMSGSIZE)) {
+                    port.check_size(stream.wish.size, 0)?;
                 }
+                let port = port.map_or("?", |port| &port.interface);
                 return Err(Error::new("sendmmsg", format!("port {port}"), error).into());
             }
         };

@@ -11,8 +11,11 @@ use crate::linux::vary::Change;
 use linerate_model::{FrameStream, FramesTask, MOST_VARIED, Mac, MacRule, RawFrame, SimulatedHosts};
 use linerate_sys::netlink::Route;
 use linerate_sys::xdp::RECEIVERS;
-use linerate_units::{BitRate, Nanos};
+use linerate_units::{BitRate, FrameSize, Nanos};
 use std::net::IpAddr;
+
+/// Bytes of an untagged Ethernet header, which the MTU does not count.
+const ETHERNET_HEADER: u32 = 14;
 
 /// Port of this host.
 #[derive(Debug, Clone)]
@@ -24,6 +27,8 @@ pub(crate) struct Port {
     pub(crate) mac: Mac,
     /// Whether the kernel polls it (NAPI), as all interfaces except those of `tun`.
     pub(crate) polled: bool,
+    /// Largest IP packet, bytes.
+    mtu: u32,
     /// Whether it has a line, whose rate spaces its frames.
     has_line: bool,
 }
@@ -80,6 +85,7 @@ impl Plan {
                 link: link.index,
                 mac: mac(&link)?,
                 polled: link.kind != "tun",
+                mtu: link.mtu,
                 has_line: !matches!(link.kind.as_str(), "veth" | "tun"),
             });
         }
@@ -146,6 +152,17 @@ impl Plan {
             }
         }
         Ok(Self { tag, ports, streams, time: task.time.get(), line: task.line })
+    }
+}
+
+impl Port {
+    /// Returns an error for frames of this size if they exceed what the port sends with an MTU of `extra` bytes more.
+    pub(crate) fn check_size(&self, size: FrameSize, extra: u32) -> Result<(), FrameError> {
+        let packet = size.without_fcs() - ETHERNET_HEADER;
+        if packet <= self.mtu + extra {
+            return Ok(());
+        }
+        Err(FrameError::TooLargeForPort { interface: self.interface.clone(), size: size.get(), mtu: packet })
     }
 }
 

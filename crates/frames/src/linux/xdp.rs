@@ -25,6 +25,8 @@ static RECEIVE: &[u8] = include_bytes_aligned!("../../bpf/receive.bpf.o");
 
 /// Largest frame. The kernel refuses live frames that do not fit a page together with its own data.
 const LARGEST: u32 = 3400;
+/// Bytes that XDP may send in addition to the MTU: a VLAN tag, whether there is one or not.
+const VLAN_TAG: u32 = 4;
 /// Time for loading the sending programs, nanoseconds.
 pub(crate) const LOADING: u64 = 200_000_000;
 /// Time after the end for the last frames, which may be late.
@@ -39,6 +41,11 @@ pub fn xdp_possible() -> Result<(), FrameError> {
 pub(crate) fn possible_for(plan: &Plan) -> Result<(), FrameError> {
     if let Some(stream) = plan.streams.iter().find(|stream| stream.wish.size.without_fcs() > LARGEST) {
         return Err(FrameError::TooLargeForXdp(stream.wish.size.get()));
+    }
+    for stream in &plan.streams {
+        if let Some(from) = stream.from {
+            plan.ports[from].check_size(stream.wish.size, VLAN_TAG)?;
+        }
     }
     if plan.streams.iter().any(|stream| stream.from.is_some() && stream.wish.form.bad_fcs) {
         return Err(FrameError::NoBadFcsByXdp);

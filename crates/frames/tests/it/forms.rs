@@ -292,9 +292,13 @@ fn oversize_frames_are_sent_or_refused() {
             let result = &counts(&trial(engine, AMPLE, vec![stream])).streams[0];
             assert_eq!((result.sent, result.received), (200, 200), "{engine:?} {result:?}");
         }
-        let untagged = trial(FrameEngine::PacketSocket, AMPLE, vec![counted(1_519, GENTLE, UDP, 200)]);
-        let error = failure(&untagged).to_string();
-        assert!(error.contains("frames of 1519 bytes") && error.contains("left mtu 1501"), "{error}");
+        for (engine, size) in
+            [(FrameEngine::PacketSocket, 1_519), (FrameEngine::Xdp, 1_523), (FrameEngine::Auto, 1_523)]
+        {
+            let error = failure(&trial(engine, AMPLE, vec![counted(size, GENTLE, UDP, 200)])).to_string();
+            let mtu = format!("left mtu {}", size - 18);
+            assert!(error.contains(&format!("frames of {size} bytes")) && error.contains(&mtu), "{engine:?}: {error}");
+        }
     });
 }
 
