@@ -37,7 +37,7 @@ pub(crate) struct ForwardPressureTest {
 #[derive(Debug, Clone, Copy)]
 struct Trial {
     offer: Offer,
-    /// Time in which the frames were sent.
+    /// Time from the first frame sent to the last.
     seconds: f64,
 }
 
@@ -69,7 +69,9 @@ impl ForwardPressureTest {
 
     /// Records a trial. Returns whether the test is over.
     pub(crate) fn record(&mut self, run: &FramesRun<'_>) -> bool {
-        self.trials.push(Trial { offer: Offer::of(run), seconds: run.task.time.as_secs_f64() });
+        // A sender that was delayed took longer, and the device forwarded more meanwhile.
+        let sending = run.counts.streams.iter().map(|stream| stream.send_time).max().unwrap_or_default();
+        self.trials.push(Trial { offer: Offer::of(run), seconds: sending.as_secs_f64() });
         self.caveats.extend(run.result.caveats.iter().cloned());
         self.device_loads.push(run.result.device_load.clone());
         self.next().is_none() || !had_room(run.result)
@@ -78,10 +80,8 @@ impl ForwardPressureTest {
     pub(crate) fn outcome(&self) -> Option<ForwardPressure> {
         let [short, long] = self.trials[..] else { return None };
         let seconds = long.seconds - short.seconds;
-        let between =
-            |count: fn(&Offer) -> u64| count(&long.offer).saturating_sub(count(&short.offer)) as f64 / seconds;
-        let offered = between(|offer| offer.sent);
-        let forwarded = between(|offer| offer.received);
+        let offered = long.offer.sent.saturating_sub(short.offer.sent) as f64 / seconds;
+        let forwarded = long.offer.received.saturating_sub(short.offer.received) as f64 / seconds;
         let is_offered = short.offer.is_whole() && long.offer.is_whole();
         let presence = presence(self.line, self.excess(), offered, forwarded, is_offered);
         let [line, forwarded_value] = [self.line, forwarded].map(|rate| MessageValue::Count(rate.round() as u64));
@@ -133,13 +133,17 @@ impl ForwardPressureTest {
 
 /// Returns whether a device that was offered more than the medium allows forwarded more than that.
 fn presence(line: f64, excess: f64, offered: f64, forwarded: f64, is_offered: bool) -> Presence {
-    let threshold = line * (1.0 + CLOCKS.max(excess / 4.0));
-    if line > 0.0 && forwarded > threshold {
+    let half = CLOCKS.max(excess / 2.0);
+    if line > 0.0 && forwarded > line * (1.0 + half) {
         return Presence::Present;
     }
-    // A load at the threshold shows nothing.
-    let is_enough = is_offered && offered > line * (1.0 + excess / 2.0);
-    if is_enough { Presence::Absent } else { Presence::CannotTell }
+    // A load at the line's rate shows nothing, nor does a rate between those of both gaps.
+    let is_enough = is_offered && offered > line * (1.0 + half);
+    if is_enough && forwarded <= line * (1.0 + CLOCKS.max(excess / 4.0)) {
+        Presence::Absent
+    } else {
+        Presence::CannotTell
+    }
 }
 
 #[cfg(test)]

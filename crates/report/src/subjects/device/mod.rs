@@ -89,7 +89,8 @@ fn entries(lang: Language, record: &Record, most: usize) -> Vec<Entry> {
         )
         .with_figure(figure.map(|figure| firmness::shown(figure, cell.firmness)))
     };
-    cells.iter().map(entry).collect()
+    let switching = record.device().map(|(_, found)| switching::entries(lang, found)).unwrap_or_default();
+    cells.iter().map(entry).chain(switching).collect()
 }
 
 /// Returns what the throughputs of more sizes have in common: the lowest and the highest share of the line, and how
@@ -185,14 +186,11 @@ fn tables(lang: Language, record: &Record) -> Vec<Table> {
     let steady =
         [throughput(lang, record, outcome), directions(lang, outcome), latency(lang, outcome), loss(lang, outcome)];
     let bursts = bursts::tables(lang, outcome);
-    steady
-        .into_iter()
-        .chain(bursts)
-        .flatten()
-        .chain(addresses::table(lang, outcome))
-        .chain(neighbours::tables(lang, outcome))
-        .chain(switching::tables(lang, plan, outcome))
-        .collect()
+    let mut all = switching::tables(lang, plan, outcome);
+    all.extend(steady.into_iter().chain(bursts).flatten());
+    all.extend(addresses::table(lang, outcome));
+    all.extend(neighbours::tables(lang, outcome));
+    all
 }
 
 fn throughput(lang: Language, record: &Record, outcome: &DeviceFound) -> Option<Table> {

@@ -2,12 +2,13 @@
 
 use super::{cpu, csv_load, without_empty};
 use crate::blocks::columns;
+use crate::blocks::section::Entry;
 use crate::blocks::table::Table;
 use crate::column;
 use crate::figures::{grouped, nanos, per_second, percent};
 use crate::language::Language;
 use crate::said;
-use crate::wording::firmness;
+use crate::wording::{firmness, sentence};
 use linerate_model::{
     Caveat, Congestion, DeviceFound, DevicePlan, FaultOutcome, FaultResult, ForwardPressure, Forwarding, FrameFault,
     PortPattern, Presence, Text, Verdict, text,
@@ -276,6 +277,29 @@ fn broadcast(lang: Language, outcome: &DeviceFound) -> Option<Table> {
         }
     }
     Table::filled(said!(lang, "switching-caption-broadcast", "Broadcasts (RFC 2889 section 5.10)"), columns, rows)
+}
+
+/// Returns the findings in words.
+pub(crate) fn entries(lang: Language, outcome: &DeviceFound) -> Vec<Entry> {
+    let mut all = Vec::new();
+    for found in &outcome.congestion {
+        all.push(finding(lang, found.frame_bytes, &found.verdict));
+    }
+    for found in &outcome.forward_pressure {
+        all.push(finding(lang, found.frame_bytes, &found.verdict));
+    }
+    for found in &outcome.faults {
+        if let FaultOutcome::NotTestable { why } = &found.outcome {
+            all.push(Entry::new(fault_name(lang, found.fault), vec![sentence(&lang.message(why))]));
+        }
+    }
+    all
+}
+
+fn finding(lang: Language, bytes: u32, verdict: &Verdict) -> Entry {
+    let evidence = verdict.evidence.iter().chain(&verdict.next);
+    let name = said!(lang, "overview-frames", "{bytes}-byte frames", bytes = bytes);
+    Entry::new(name, evidence.map(|message| sentence(&lang.message(message))).collect())
 }
 
 /// Returns each verdict with the name of its result.
