@@ -13,6 +13,7 @@ mod device_hosts;
 mod device_load;
 #[cfg(feature = "snmp")]
 mod device_snmp;
+mod device_switching;
 mod discovery;
 mod faults;
 mod firewall;
