@@ -50,7 +50,7 @@ const WARM_UP: Duration = Duration::from_millis(700);
 fn main() -> Result<()> {
     // `cargo bench` adds this word.
     let words: Vec<String> = std::env::args().skip(1).filter(|word| word != "--bench").collect();
-    let usage = "usage: engine bare|bare-two|xdp|xdp-two|packet|trafgen|pace|gaps SECONDS [RATE]";
+    let usage = "usage: engine bare|bare-two|xdp|xdp-two|packet|mesh|packet-mesh|trafgen|pace|gaps SECONDS [RATE]";
     let (Some(way), Some(seconds)) = (words.first(), words.get(1)) else {
         eprintln!("{usage}: `cargo xtask bench frames` does that");
         return Ok(());
@@ -69,6 +69,8 @@ fn main() -> Result<()> {
             ("xdp", None) => full_speed(&namespace, seconds, FrameEngine::Xdp, false),
             ("xdp-two", None) => full_speed(&namespace, seconds, FrameEngine::Xdp, true),
             ("packet", None) => full_speed(&namespace, seconds, FrameEngine::PacketSocket, false),
+            ("mesh", None) => mesh(&namespace, seconds, FrameEngine::Xdp),
+            ("packet-mesh", None) => mesh(&namespace, seconds, FrameEngine::PacketSocket),
             ("trafgen", None) => trafgen(&namespace, seconds),
             ("pace", Some(rate)) => pace(&namespace, seconds, rate),
             ("gaps", Some(rate)) => gaps(&namespace, seconds, rate),
@@ -180,7 +182,14 @@ fn bare(namespace: &NetNamespace, seconds: u64, elsewhere: bool) -> Result<()> {
 
 /// Runs a trial of the engine as a device test does.
 fn trial(engine: FrameEngine, seconds: u64, rate: u64) -> Result<FrameStreamCounts> {
-    let [source_mac, destination_mac] = [port(SENDING)?.mac, port(RECEIVING)?.mac];
+    let ports = [String::from(SENDING), String::from(RECEIVING)];
+    let streams = trial_of(engine, seconds, &ports, &[stream(&ports, 0, 1, rate)?])?;
+    streams.into_iter().next().ok_or_else(|| "one stream was asked for".into())
+}
+
+/// Returns a stream of the shortest frames between two of the ports.
+fn stream(ports: &[String], from: u16, to: u16, rate: u64) -> Result<FrameStream> {
+    let [source_mac, destination_mac] = [port(&ports[usize::from(from)])?.mac, port(&ports[usize::from(to)])?.mac];
     let headers = FrameHeaders {
         source_mac,
         destination_mac,
@@ -191,21 +200,31 @@ fn trial(engine: FrameEngine, seconds: u64, rate: u64) -> Result<FrameStreamCoun
         destination: "198.18.0.2".parse()?,
         payload: FramePayload::Udp { source_port: 49_152, destination_port: 7 },
     };
+    Ok(FrameStream {
+        from,
+        to,
+        copies_to: Vec::new(),
+        size: FrameSize::with_fcs(64)?,
+        rate: Some(FrameRate::per_second(rate)),
+        count: None,
+        after: Nanos::new(0),
+        time: None,
+        form: linerate_model::FrameForm::default(),
+        headers,
+    })
+}
+
+/// Runs a trial with these streams, whose ports are all of this host.
+fn trial_of(
+    engine: FrameEngine,
+    seconds: u64,
+    ports: &[String],
+    streams: &[FrameStream],
+) -> Result<Vec<FrameStreamCounts>> {
     let task = FramesTask {
         home: "bench".into(),
-        ports: vec![SENDING.into(), RECEIVING.into()],
-        streams: vec![FrameStream {
-            from: 0,
-            to: 1,
-            copies_to: Vec::new(),
-            size: FrameSize::with_fcs(64)?,
-            rate: Some(FrameRate::per_second(rate)),
-            count: None,
-            after: Nanos::new(0),
-            time: None,
-            form: linerate_model::FrameForm::default(),
-            headers,
-        }],
+        ports: ports.iter().map(|port| port.as_str().into()).collect(),
+        streams: streams.to_vec(),
         time: Nanos::from_secs(seconds),
         settle: Nanos::from_millis(100),
         engine,
@@ -218,7 +237,7 @@ fn trial(engine: FrameEngine, seconds: u64, rate: u64) -> Result<FrameStreamCoun
         task: Task::Frames(task),
         timing: Timing::UntilDone,
         roles: vec![Role {
-            kind: RoleKind::Ports { own: vec![0, 1], tag: 1 },
+            kind: RoleKind::Ports { own: (0..ports.len() as u16).collect(), tag: 1 },
             listens: Vec::new(),
             connects: Vec::new(),
         }],
@@ -229,13 +248,36 @@ fn trial(engine: FrameEngine, seconds: u64, rate: u64) -> Result<FrameStreamCoun
     let Some(RoleCounts::Frames(part)) = counted.roles.into_iter().next() else {
         return Err("no frames were counted".into());
     };
-    let stream = part.streams.into_iter().next().ok_or("one stream was asked for")?;
-    Ok(FrameStreamCounts::joined(
-        stream.sent.unwrap_or_default(),
-        stream.arrived.unwrap_or_default(),
-        stream.copies,
-        stream.flooded,
-    ))
+    let streams = part.streams.into_iter().map(|stream| {
+        FrameStreamCounts::joined(
+            stream.sent.unwrap_or_default(),
+            stream.arrived.unwrap_or_default(),
+            stream.copies,
+            stream.flooded,
+        )
+    });
+    Ok(streams.collect())
+}
+
+/// Measures 64 streams between eight ports at full speed: each port sends eight streams over its cable to the next one.
+fn mesh(namespace: &NetNamespace, seconds: u64, engine: FrameEngine) -> Result<()> {
+    let ports: Vec<String> = (0..8).map(|number| format!("bench-{number}")).collect();
+    for pair in ports.chunks_exact(2) {
+        join(namespace, &pair[0], &pair[1])?;
+    }
+    let mut streams = Vec::new();
+    for from in 0..8 {
+        for _ in 0..8 {
+            streams.push(stream(&ports, from, from ^ 1, BEYOND_REACH / 8)?);
+        }
+    }
+    let counts = trial_of(engine, seconds, &ports, &streams)?;
+    let received: u64 = counts.iter().map(|stream| stream.received).sum();
+    let time = counts.iter().map(|stream| stream.send_time.as_secs_f64()).fold(0.0, f64::max);
+    println!("frames_per_s {}", received as f64 / time);
+    let fewest = counts.iter().map(|stream| stream.received).min().unwrap_or_default();
+    println!("share_of_fewest {}", fewest as f64 * counts.len() as f64 / received as f64);
+    Ok(())
 }
 
 /// Measures the engine at full speed.
