@@ -214,7 +214,7 @@ fn stream(ports: &[String], from: u16, to: u16, rate: u64) -> Result<FrameStream
     })
 }
 
-/// Runs a trial with these streams, whose ports are all of this host.
+/// Runs a trial with these streams between ports of this host.
 fn trial_of(
     engine: FrameEngine,
     seconds: u64,

@@ -29,7 +29,7 @@ pub(crate) struct Port {
     pub(crate) polled: bool,
     /// Largest IP packet, bytes.
     mtu: u32,
-    /// Whether it has a line, whose rate spaces its frames.
+    /// Whether it has a line of its own that spaces its frames.
     has_line: bool,
 }
 
