@@ -189,6 +189,11 @@ impl Plan {
 }
 
 impl Stream {
+    /// Returns whether its frames are shorter than Ethernet permits.
+    pub(crate) fn is_undersize(&self) -> bool {
+        self.wish.form.raw.as_ref().is_some_and(RawFrame::is_undersize)
+    }
+
     /// Iterates over the ports of this host that are to receive each frame.
     pub(crate) fn receivers(&self) -> impl Iterator<Item = usize> {
         self.to.into_iter().chain(self.copies.iter().copied())

@@ -208,14 +208,20 @@ fn slots(plan: &Plan) -> Vec<Vec<(u32, usize)>> {
     slots
 }
 
+/// Returns whether the bytes of arrivals are counted: sizes mix, or a driver may fill the frames up.
+fn is_sized(stream: &Stream) -> bool {
+    stream.wish.form.mix.is_some() || stream.is_undersize()
+}
+
 /// Returns what arrived of `stream` at the port of `slot`.
 fn arrivals(receiver: &Receiver, slot: u32, stream: &Stream) -> Result<FramesArrived, FrameError> {
     let arrived = receiver.arrived(slot)?;
     let mut counts = FramesArrived {
         received: arrived.received,
-        bytes: match stream.wish.form.mix {
-            None => stream.wish.bytes(arrived.received),
-            Some(_) => arrived.bytes + FCS * arrived.received,
+        bytes: if is_sized(stream) {
+            arrived.bytes + FCS * arrived.received
+        } else {
+            stream.wish.bytes(arrived.received)
         },
         duplicates: arrived.duplicates,
         reordered: arrived.reordered,
@@ -249,7 +255,7 @@ fn attach(plan: &Plan, slots: &[Vec<(u32, usize)>]) -> Result<Receiver, FrameErr
         destinations.push(links);
     }
     let ports: Vec<u32> = plan.ports.iter().map(|port| port.link).collect();
-    let sized = plan.streams.iter().any(|stream| stream.wish.form.mix.is_some());
+    let sized = plan.streams.iter().any(is_sized);
     let polled = plan.ports.iter().all(|port| port.polled);
     let reception = Reception { tag: plan.tag, sized, polled, destinations: &destinations, ports: &ports };
     Receiver::attach(RECEIVE, reception).map_err(|source| {

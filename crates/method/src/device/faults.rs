@@ -60,8 +60,14 @@ impl FaultTest {
     pub(crate) fn record(&mut self, run: &FramesRun<'_>) -> bool {
         if let Some((fault, ..)) = self.next() {
             let sent = run.counts.streams.iter().map(|stream| stream.sent).sum();
-            let received = run.counts.streams.iter().map(|stream| stream.received).sum();
-            self.counts.push((fault, Ok((sent, received))));
+            let received: u64 = run.counts.streams.iter().map(|stream| stream.received).sum();
+            let bytes: u64 = run.counts.streams.iter().map(|stream| stream.received_bytes).sum();
+            let is_repaired = self.cable && fault == FrameFault::Undersize && bytes > received * UNDERSIZE as u64;
+            let counts = match is_repaired {
+                true => Err("a driver of the ports fills short frames up".to_owned()),
+                false => Ok((sent, received)),
+            };
+            self.counts.push((fault, counts));
         }
         self.next().is_none()
     }
