@@ -92,7 +92,7 @@ fn loads(lang: Language, outcome: &DeviceFound) -> Option<Table> {
         column!("column-oload", "Oload", "offered load, frames/s"),
         column!("column-fr", "FR", "forwarding rate, frames/s"),
         column!("column-forwarding-lost", "lost", "share of the frames sent that did not arrive"),
-        column!("column-flooded", "flooded", "frames received at other ports than their own").ranked(1),
+        column!("column-flood-count", "flooded", "frames received at other ports than their own").ranked(1),
         column!("column-misforwarded", "misforwarded", "frames that can have arrived at a wrong port only, at most")
             .ranked(2),
         columns::DEVICE_CPU.ranked(1),
