@@ -80,6 +80,7 @@ impl CongestionTest {
 
 /// Sets the rates of a congestion trial: each sender offers the rate of its line.
 pub(super) fn shape(task: &mut FramesTask, plan: &DevicePlan, size: FrameSize) {
+    task.line = plan.line;
     let line = plan.line.map_or(1, |line| size.line_rate(line).get());
     for (index, stream) in task.streams.iter_mut().enumerate() {
         let is_alone = index % GROUP == GROUP - 1;

@@ -422,7 +422,7 @@ impl Device {
             time,
             settle: self.plan.settle,
             engine: self.plan.engine,
-            line: self.plan.line,
+            line: None,
             hosts: Vec::new(),
         }
     }

@@ -38,7 +38,7 @@ impl Layout {
             DeviceTest::Errors { .. } => (ports == 2, "two ports, as in eth1,eth2"),
             DeviceTest::Broadcast => (ports >= 2, "the sending port and the receiving ones, as in eth1,eth2,eth3"),
             _ if self.pattern.is_halved() => {
-                (ports >= 2 && ports.is_multiple_of(2), "an even number of ports for this pattern, as in eth1,eth2")
+                (ports >= 2 && ports.is_multiple_of(2), "two ports, as in eth1,eth2, or another even number")
             }
             _ => (ports >= 2, "two or more ports for this pattern, as in eth1,eth2,eth3"),
         };
