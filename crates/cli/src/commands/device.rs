@@ -33,7 +33,7 @@ const UDP: FramePayload = FramePayload::Udp { source_port: 7, destination_port: 
 /// Records looked through for a calibration.
 const RECENT: usize = 200;
 
-/// Test a switch or router with raw frames between two ports
+/// Test a switch or router with raw frames between its ports
 #[derive(Debug, Args)]
 #[command(
     after_help = "\
@@ -43,6 +43,7 @@ Examples:
   linerate device latency --ports eth1,eth2 --sizes 64,1518 --rate 100k
   linerate device echo --ports eth1 --target 198.18.0.254
   linerate device all --ports eth1,eth2 --time 60s
+  linerate device full-mesh --ports eth1,eth2,eth3,eth4
   linerate lab --device bridge -- device burst --ports tester:p0,tester:p1
 
 Use it only on devices and ports set apart for testing (RFC 6815): the frames
@@ -55,6 +56,8 @@ More examples:
   linerate device burst --ports eth1,eth2 --sizes 64
   linerate device addresses --ports eth1,eth2,eth3
   linerate device hosts --ports eth1,eth2
+  linerate device congestion --ports eth1,eth2,eth3,eth4 --line 1Gbit/s
+  linerate device throughput --ports eth1,eth2,eth3,eth4 --pattern full-mesh
   linerate device throughput --ports linerate://...:eth1,linerate://...:eth1
   linerate lab --device bridge -- device throughput --ports a:eth0,b:eth0 --sizes 64
 
@@ -310,7 +313,7 @@ More examples:
 pub(super) struct PortOptions {
     /// Interfaces of this machine, or HOST:INTERFACE
     ///
-    /// Two for most tests, one for echo.
+    /// Two or more for most tests, one for echo.
     #[arg(long, value_name = "PORT,PORT", value_delimiter = ',', required = true)]
     pub(super) ports: Vec<String>,
 

@@ -32,23 +32,30 @@ pub(crate) struct FaultTest {
     time: Nanos,
     /// Share of the frames that arrived over a cable, by error.
     shares: Vec<(FrameFault, f64)>,
-    /// Counts of each error so far, or the reason for their lack.
-    counts: Vec<(FrameFault, Result<(u64, u64), String>)>,
+    attempts: Vec<Attempt>,
+}
+
+/// A trial of one error at one load.
+#[derive(Debug, Clone)]
+struct Attempt {
+    fault: FrameFault,
+    /// Frames sent and received, or the reason for their lack.
+    counts: Result<(u64, u64), String>,
 }
 
 impl FaultTest {
     pub(crate) fn new(plan: &DevicePlan, calibrated: &[(FrameFault, f64)], cable: bool) -> Self {
         let size = FrameSize::carrying(ORDINARY - 18, 14);
         let line = plan.line.map_or(UNKNOWN_LINE, |line| size.line_rate(line).get());
-        Self { cable, line, time: plan.final_time, shares: calibrated.to_vec(), counts: Vec::new() }
+        Self { cable, line, time: plan.final_time, shares: calibrated.to_vec(), attempts: Vec::new() }
     }
 
     /// Returns the next error and its load. An error that cannot be sent is not tried at further loads.
     pub(crate) fn next(&self) -> Option<(FrameFault, FrameRate, Nanos)> {
         for fault in FrameFault::SENDABLE {
-            let counts: Vec<_> = self.counts.iter().filter(|(other, _)| *other == fault).collect();
-            let failed = counts.iter().any(|(_, counts)| counts.is_err());
-            if let Some(percent) = LOADS.get(counts.len()).filter(|_| !failed) {
+            let attempts: Vec<_> = self.attempts.iter().filter(|attempt| attempt.fault == fault).collect();
+            let failed = attempts.iter().any(|attempt| attempt.counts.is_err());
+            if let Some(percent) = LOADS.get(attempts.len()).filter(|_| !failed) {
                 let rate = FrameRate::per_second((self.line * percent / 100).max(1));
                 return Some((fault, rate, self.time));
             }
@@ -67,7 +74,7 @@ impl FaultTest {
                 true => Err("a driver of the ports fills short frames up".to_owned()),
                 false => Ok((sent, received)),
             };
-            self.counts.push((fault, counts));
+            self.attempts.push(Attempt { fault, counts });
         }
         self.next().is_none()
     }
@@ -75,7 +82,7 @@ impl FaultTest {
     /// Records a trial that the tester could not make. Returns whether the test is over.
     pub(crate) fn record_failure(&mut self, reason: &str) -> bool {
         if let Some((fault, ..)) = self.next() {
-            self.counts.push((fault, Err(reason.to_owned())));
+            self.attempts.push(Attempt { fault, counts: Err(reason.to_owned()) });
         }
         self.next().is_none()
     }
@@ -84,7 +91,7 @@ impl FaultTest {
         message!(
             "known-faults",
             "{done} of {all} trials",
-            done = self.counts.len(),
+            done = self.attempts.len(),
             all = FrameFault::SENDABLE.len() * LOADS.len()
         )
     }
@@ -97,8 +104,8 @@ impl FaultTest {
         let mut sent = 0;
         let mut received = 0;
         let mut failure = None;
-        for (_, counts) in self.counts.iter().filter(|(other, _)| *other == fault) {
-            match counts {
+        for attempt in self.attempts.iter().filter(|attempt| attempt.fault == fault) {
+            match &attempt.counts {
                 Ok((more_sent, more_received)) => {
                     sent += more_sent;
                     received += more_received;
@@ -201,8 +208,13 @@ mod tests {
     fn outcome(cable: Option<f64>, counts: Result<(u64, u64), String>) -> FaultOutcome {
         let fault = FrameFault::Undersize;
         let shares = cable.map(|share| (fault, share)).into_iter().collect();
-        let test =
-            FaultTest { cable: false, line: 1, time: Nanos::from_secs(1), shares, counts: vec![(fault, counts)] };
+        let test = FaultTest {
+            cable: false,
+            line: 1,
+            time: Nanos::from_secs(1),
+            shares,
+            attempts: vec![Attempt { fault, counts }],
+        };
         test.result(fault).outcome
     }
 
@@ -218,8 +230,13 @@ mod tests {
 
     #[test]
     fn error_that_cannot_be_sent_is_not_tried_again() {
-        let mut test =
-            FaultTest { cable: false, line: 1_000, time: Nanos::from_secs(1), shares: Vec::new(), counts: Vec::new() };
+        let mut test = FaultTest {
+            cable: false,
+            line: 1_000,
+            time: Nanos::from_secs(1),
+            shares: Vec::new(),
+            attempts: Vec::new(),
+        };
         assert_eq!(test.next().map(|(fault, ..)| fault), Some(FrameFault::Oversize));
         assert!(!test.record_failure("MTU"));
         assert_eq!(test.next().map(|(fault, ..)| fault), Some(FrameFault::Undersize));
