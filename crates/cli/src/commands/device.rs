@@ -334,6 +334,14 @@ pub(super) struct PortOptions {
     #[arg(long, value_name = "ID", value_delimiter = ',', value_parser = clap::value_parser!(u16).range(1..=4094), hide_short_help = true)]
     pub(super) vlan: Vec<u16>,
 
+    /// Priority in the VLAN tags, 0 to 7 (PCP)
+    #[arg(long, value_name = "PCP", default_value_t = 0, value_parser = clap::value_parser!(u8).range(..=7), hide_short_help = true)]
+    pub(super) priority: u8,
+
+    /// DSCP of the frames, 0 to 63
+    #[arg(long, value_name = "DSCP", default_value_t = 0, value_parser = clap::value_parser!(u8).range(..=63), hide_short_help = true)]
+    pub(super) dscp: u8,
+
     /// The device is a router with this address
     ///
     /// It has the address at the sending port, and a second one for the other direction. The default is the first address of

@@ -66,6 +66,12 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "MIX")]
     sizes: Option<FrameMix>,
 
+    /// Frames per burst, 1 to 930
+    ///
+    /// The frames of a burst leave at the minimum gap; the gap between bursts keeps the rate (RFC 2889 appendix A).
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=930), hide_short_help = true)]
+    burst: u32,
+
     /// Most frames in each direction
     #[arg(long, short = 'n', value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
@@ -249,8 +255,25 @@ impl Arguments {
             Template::Headers(payload) => payload,
             Template::Raw(_) | Template::Capture(_) => FramePayload::Udp { source_port: PORT, destination_port: PORT },
         };
-        let form = FrameForm { raw, vary: self.vary.clone(), mix: self.sizes.clone(), ..FrameForm::default() };
+        let form = FrameForm {
+            raw,
+            vary: self.vary.clone(),
+            mix: self.sizes.clone(),
+            burst: self.burst_frames()?,
+            bad_fcs: false,
+        };
         Ok(Sending { between: &self.between, rate, count: self.count, form, payload, size, time, settle: self.settle })
+    }
+
+    /// Returns the frames of a burst; 0 for evenly spaced frames.
+    fn burst_frames(&self) -> Result<u32, Failure> {
+        match (self.burst, self.rate) {
+            (1, _) => Ok(0),
+            (_, Rate::Most) => {
+                Err(Failure::usage("--burst needs a rate, which the gaps between bursts keep; give --rate 10k"))
+            }
+            (frames, _) => Ok(frames),
+        }
     }
 
     /// The frame given byte by byte, if there is one.
@@ -276,6 +299,7 @@ impl Arguments {
             ("--vlan", !self.between.vlan.is_empty()),
             ("--ipv6", self.between.family.is_v6()),
             ("--gateway", !self.between.gateway.is_empty()),
+            ("--dscp", self.between.dscp > 0),
             ("--both", self.between.both),
             ("--pattern", self.between.pattern.is_some()),
         ];
@@ -345,6 +369,13 @@ mod tests {
         assert_eq!(time(&["--count", "500"]), Some(Nanos::from_millis(1_100)));
         assert_eq!(time(&["--count", "500", "--rate", "max"]), Some(COUNT_TIME));
         assert_eq!(time(&["--count", "500", "--time", "2s"]), Some(Nanos::from_secs(2)));
+    }
+
+    #[test]
+    fn bursts_keep_a_rate() {
+        let burst = |arguments: &[&str]| given(arguments).sending().ok().map(|sending| sending.form.burst);
+        assert_eq!([burst(&[]), burst(&["--burst", "16"])], [Some(0), Some(16)]);
+        assert_eq!(burst(&["--burst", "16", "--rate", "max"]), None);
     }
 
     #[test]

@@ -38,6 +38,8 @@ pub(crate) async fn full_frames(
         pattern: None,
         family: Family::of(asked.ip),
         vlan: Vec::new(),
+        priority: 0,
+        dscp: 0,
         gateway: Vec::new(),
         // A veth takes XDP's frames only where its other end is made ready for them; it always takes a socket's.
         engine: if nics().any(|nic| nic.driver == "veth") { FrameEngine::PacketSocket } else { FrameEngine::Auto },

@@ -59,6 +59,7 @@ impl Common {
     ) -> Result<DevicePlan, Failure> {
         let found = ports.find(agents, self.between.force).await?;
         check_addresses(&found)?;
+        self.between.check_priority()?;
         let mut directions = Vec::new();
         for (from, to) in layout.streams(found.len() as u16, &test) {
             let (from, to) = (&found[usize::from(from)], &found[usize::from(to)]);
@@ -193,6 +194,7 @@ impl PortOptions {
         way: Way,
     ) -> Result<Vec<PortPair>, Failure> {
         check_addresses(ports)?;
+        self.check_priority()?;
         let mut directions = Vec::new();
         for (from, to) in self.layout().streams(ports.len() as u16, &DeviceTest::Throughput) {
             directions.push(self.direction(&ports[usize::from(from)], &ports[usize::from(to)], payload, way).await?);
@@ -231,13 +233,21 @@ impl PortOptions {
             source_mac: source.mac,
             destination_mac,
             vlans: self.vlan.clone(),
-            priority: 0,
-            dscp: 0,
+            priority: self.priority,
+            dscp: self.dscp,
             source: own,
             destination: address(to, destination, ipv6),
             payload,
         };
         Ok(PortPair { from, to, copies_to: Vec::new(), headers })
+    }
+
+    /// Refuses a priority of frames without a tag that has it.
+    fn check_priority(&self) -> Result<(), Failure> {
+        if self.priority == 0 || !self.vlan.is_empty() {
+            return Ok(());
+        }
+        Err(Failure::usage("--priority is in the VLAN tag: give --vlan too"))
     }
 
     /// Refuses tags where a neighbour is asked for its address: the question has none, so nobody in the VLAN would hear it.
