@@ -32,12 +32,16 @@ pub const FRAME_B: Column = column!("column-frame-b", "frame, B", "bytes of a fr
 pub const FRAME_P50: Column = column!("column-frame-p50", "p50", "median latency");
 pub const FRAME_P99: Column = column!("column-frame-p99", "p99", "99th percentile");
 pub const FRAME_P999: Column = column!("column-frame-p999", "p99.9", "99.9th percentile");
+pub const FRMOL: Column =
+    column!("column-frmol", "FRMOL", "forwarding rate at the maximum offered load, frames/s (RFC 2285 section 3.6.2)");
 pub const IN_FRAMES: Column = column!("column-in-frames", "in frames", "frames that the buffer holds");
 pub const LIMIT: Column = column!("column-limit", "limit", "what limited the rate");
 pub const LONGEST_BURST: Column =
     column!("column-longest-burst", "longest burst", "frames in a row that all came back, mean of the searches");
 pub const MEDIUM: Column =
     column!("column-medium", "medium", "the medium, and what it carries packets over, outermost first");
+pub const MFR: Column = column!("column-mfr", "MFR", "maximum forwarding rate, frames/s (RFC 2285 section 3.6.3)");
+pub const MOL: Column = column!("column-mol", "MOL", "maximum offered load that the lines allow, frames/s");
 pub const OF_LINE: Column = column!("column-of-line", "of line", "share of what the lines of all directions carry");
 pub const OF_TESTER: Column =
     column!("column-of-tester", "of tester", "share of what the tester reaches without the device");

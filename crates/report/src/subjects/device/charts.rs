@@ -16,7 +16,8 @@ use crate::wording::firmness;
 use linerate_model::Text;
 use linerate_model::text;
 use linerate_model::{
-    BackToBack, BufferTime, DeviceFound, DeviceLoad, DevicePlan, FrameLatency, Latency, LossPoint, Record, Throughput,
+    BackToBack, BufferTime, DeviceFound, DeviceLoad, DevicePlan, Forwarding, FrameLatency, Latency, LossPoint, Record,
+    Throughput,
 };
 
 /// Returns all charts that the record supports.
@@ -28,6 +29,7 @@ pub(crate) fn all(lang: Language, record: &Record) -> Vec<Chart> {
         // Without the line's rate there are no shares of it.
         None => charts.extend(throughput(lang, plan, outcome, &FRAMES)),
     }
+    charts.extend(forwarding(lang, plan, outcome));
     charts.extend(loss(lang, plan, outcome));
     charts.extend(latency(lang, outcome));
     charts.extend(buffer(lang, outcome));
@@ -158,6 +160,61 @@ fn throughput(lang: Language, plan: &DevicePlan, outcome: &DeviceFound, unit: &U
     };
     let x = size_axis(lang, &sizes(&cells, |c| c.frame_bytes));
     let drawing = Drawing::Lines { x, y: reaching(lang, unit, &series), series };
+    Some(Chart { title, legend, drawing, table })
+}
+
+/// Forwarding rates against frame size, with the theoretical maximum (RFC 2889 sections 5.1.5 to 5.4.5).
+fn forwarding(lang: Language, plan: &DevicePlan, outcome: &DeviceFound) -> Option<Chart> {
+    let mut cells: Vec<&Forwarding> = outcome.forwarding.iter().collect();
+    cells.sort_by_key(|cell| cell.frame_bytes);
+    let low = cells.first()?.frame_bytes;
+    let high = cells.last()?.frame_bytes;
+    let title = said!(lang, "device-charts-title-forwarding", "Forwarding rates by frame size");
+    let point = |bytes: u32, frames: f64, name: &str| Point {
+        x: f64::from(bytes),
+        y: frames,
+        spread: None,
+        label: said!(
+            lang,
+            "device-charts-point-forwarding",
+            "{bytes}-byte frames: {name} {rate}",
+            bytes = bytes,
+            name = name,
+            rate = FRAMES.show(frames)
+        ),
+    };
+    let mut series = Vec::new();
+    let mut legend = Vec::new();
+    let mut line = Vec::new();
+    for bytes in between(low, high) {
+        line.extend(line_frames(plan, bytes).map(|frames| (f64::from(bytes), frames)));
+    }
+    if !line.is_empty() {
+        legend.push(("limit", said!(lang, "device-charts-legend-line", "what the line carries")));
+        let loads =
+            cells.iter().filter_map(|cell| Some(point(cell.frame_bytes, cell.maximum_load_frames_per_s?, "MOL")));
+        series.push(Series { class: "limit", line, points: loads.collect() });
+    }
+    legend.push((SERIES[0], said!(lang, "device-charts-legend-mfr", "the maximum forwarding rate (MFR)")));
+    let highest = cells.iter().map(|cell| point(cell.frame_bytes, cell.maximum_frames_per_s, "MFR"));
+    series.push(Series { class: SERIES[0], line: Vec::new(), points: highest.collect() });
+    legend.push((SERIES[1], said!(lang, "device-charts-legend-frmol", "at the maximum offered load (FRMOL)")));
+    let at_maximum =
+        cells.iter().filter_map(|cell| Some(point(cell.frame_bytes, cell.at_maximum_load_frames_per_s?, "FRMOL")));
+    series.push(Series { class: SERIES[1], line: Vec::new(), points: at_maximum.collect() });
+    let mut rows = Vec::new();
+    for cell in &cells {
+        rows.push(vec![
+            Some(cell.frame_bytes.to_string()),
+            per_second(cell.maximum_frames_per_s).map(|rate| firmness::shown(rate, cell.firmness)),
+            cell.at_maximum_load_frames_per_s.and_then(per_second),
+            cell.maximum_load_frames_per_s.and_then(per_second),
+        ]);
+    }
+    let columns = vec![columns::FRAME_B, columns::MFR, columns::FRMOL, columns::MOL];
+    let table = Table { caption: title.clone(), columns, rows };
+    let x = size_axis(lang, &sizes(&cells, |cell| cell.frame_bytes));
+    let drawing = Drawing::Lines { x, y: reaching(lang, &FRAMES, &series), series };
     Some(Chart { title, legend, drawing, table })
 }
 

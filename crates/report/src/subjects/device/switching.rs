@@ -53,13 +53,9 @@ fn forwarding(lang: Language, plan: &DevicePlan, outcome: &DeviceFound) -> Optio
             "throughput",
             "the highest load without loss, frames/s, all ports together"
         ),
-        column!(
-            "column-frmol",
-            "FRMOL",
-            "forwarding rate at the maximum offered load, frames/s (RFC 2285 section 3.6.2)"
-        ),
-        column!("column-mol", "MOL", "maximum offered load that the lines allow, frames/s").ranked(2),
-        column!("column-mfr", "MFR", "maximum forwarding rate, frames/s (RFC 2285 section 3.6.3)"),
+        columns::FRMOL,
+        columns::MOL.ranked(2),
+        columns::MFR,
         column!("column-mfr-at", "MFR at", "offered load at the maximum forwarding rate, frames/s").ranked(1),
     ];
     let row = |found: &Forwarding| {
