@@ -85,7 +85,7 @@ enum Test {
         #[arg(long, value_name = "GOAL", value_delimiter = ',', value_parser = goal, help_heading = OPTIONS)]
         goals: Vec<SearchGoal>,
     },
-    /// The tester limit: throughput with a cable in the device's place
+    /// The tester limit, with a cable in the device's place
     Calibrate(Common),
     /// Latency of every frame (RFC 2544 section 26.2)
     ///
@@ -151,7 +151,7 @@ enum Test {
         #[arg(long, value_name = "RATE", default_value = "10k", help_heading = OPTIONS)]
         rate: FrameRate,
     },
-    /// The longest burst without loss (RFC 2544 section 26.4, RFC 9004)
+    /// The longest burst without loss (RFC 2544 26.4, RFC 9004)
     ///
     /// Also the buffer that such a burst fills. The throughput is measured first. The length of bursts gives a buffer size only if the throughput is below the
     /// bursts' rate.
@@ -164,7 +164,7 @@ enum Test {
         #[arg(long, value_name = "N", help_heading = OPTIONS, default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1000))]
         repeats: u32,
     },
-    /// How long frames are lost after overload (RFC 2544 section 26.5)
+    /// Recovery from overload (RFC 2544 section 26.5)
     ///
     /// Offers 110 % of the throughput, which is measured first, for --time, then 50 % of it for the same time.
     Recovery {
@@ -174,9 +174,9 @@ enum Test {
         #[arg(long, value_name = "N", help_heading = OPTIONS, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
         repeats: u32,
     },
-    /// The highest rate of pings that are all answered, from one port
+    /// The highest rate of pings that are all answered
     ///
-    /// Pings are ICMP echo requests.
+    /// One port sends ICMP echo requests and receives the answers.
     Echo {
         #[command(flatten)]
         common: Common,
@@ -191,7 +191,7 @@ enum Test {
     /// Throughput, forwarding rate at the maximum load (FRMOL) and maximum forwarding rate (MFR); every port sends to every
     /// other.
     FullMesh(Forwarding),
-    /// Forwarding rates from one port to many, or back (RFC 2889 section 5.2)
+    /// Forwarding rates, one port to many or back (RFC 2889 5.2)
     Partial {
         #[command(flatten)]
         forwarding: Forwarding,
@@ -211,7 +211,7 @@ enum Test {
         #[arg(long, help_heading = OPTIONS)]
         local: bool,
     },
-    /// Forwarding rates from half of the ports to the others (RFC 2889 5.4)
+    /// Forwarding rates, half the ports to the rest (RFC 2889 5.4)
     Unidirectional(Forwarding),
     /// Head-of-line blocking, back pressure (RFC 2889 section 5.5)
     ///
