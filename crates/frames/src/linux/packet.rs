@@ -374,11 +374,9 @@ fn receive(
             };
             let Some(account) = accounts.get_mut(usize::from(signature.stream)) else { continue };
             let stream = &plan.streams[usize::from(signature.stream)];
-            // A driver may fill undersize frames up.
-            let bytes = match stream.is_undersize() {
-                true => frame.len(),
-                false => stream.frames[stream.frame_of(signature.number)].len(),
-            };
+            let planned = stream.frames[stream.frame_of(signature.number)].len();
+            // A driver may fill undersize frames up. The kernel takes VLAN tags out of frames.
+            let bytes = if stream.is_undersize() { frame.len().max(planned) } else { planned };
             account.arrived(signature.number, signature.time, at, bytes as u64);
             if stream.receivers().any(|receiver| receiver == port) {
                 received += 1;

@@ -10,8 +10,8 @@ use crate::language::Language;
 use crate::said;
 use crate::wording::{firmness, sentence};
 use linerate_model::{
-    Caveat, Congestion, DeviceFound, DevicePlan, FaultOutcome, FaultResult, ForwardPressure, Forwarding, FrameFault,
-    PortPattern, Presence, Text, Verdict, text,
+    Caveat, Congestion, DeviceFound, DevicePlan, FaultOutcome, FaultResult, Firmness, ForwardPressure, Forwarding,
+    FrameFault, PortPattern, Presence, Text, Verdict, text,
 };
 use std::collections::BTreeMap;
 
@@ -59,9 +59,10 @@ fn forwarding(lang: Language, plan: &DevicePlan, outcome: &DeviceFound) -> Optio
         column!("column-mfr-at", "MFR at", "offered load at the maximum forwarding rate, frames/s").ranked(1),
     ];
     let row = |found: &Forwarding| {
+        let throughput = found.throughput_frames_per_s.and_then(per_second);
         vec![
             Some(found.frame_bytes.to_string()),
-            found.throughput_frames_per_s.and_then(per_second),
+            throughput.map(|rate| firmness::shown(rate, throughput_firmness(outcome, found.frame_bytes))),
             found.at_maximum_load_frames_per_s.and_then(per_second),
             found.maximum_load_frames_per_s.and_then(per_second),
             per_second(found.maximum_frames_per_s).map(|rate| firmness::shown(rate, found.firmness)),
@@ -76,6 +77,11 @@ fn forwarding(lang: Language, plan: &DevicePlan, outcome: &DeviceFound) -> Optio
         section = section(plan.pattern)
     );
     Table::filled(caption, columns, outcome.forwarding.iter().map(row).collect())
+}
+
+fn throughput_firmness(outcome: &DeviceFound, frame_bytes: u32) -> Firmness {
+    let throughput = outcome.throughput.iter().find(|cell| cell.frame_bytes == frame_bytes);
+    throughput.map_or(Firmness::Firm, |cell| cell.firmness)
 }
 
 fn loads(lang: Language, outcome: &DeviceFound) -> Option<Table> {
