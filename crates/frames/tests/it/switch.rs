@@ -127,7 +127,7 @@ fn all_arrive(ports: u16, streams: &[FrameStream]) {
     }
 }
 
-/// One per cent is 50 ms.
+/// Length of the trials. 1 % of it is 50 ms.
 const TIME: Nanos = Nanos::from_secs(5);
 
 #[lab_test(Bpf)]

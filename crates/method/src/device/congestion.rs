@@ -144,7 +144,7 @@ fn back_pressure(group: &CongestionGroup, had_room: bool, held_up: bool) -> Pres
         _ if group.congested_sent == 0 || group.congested_received == 0 => Presence::CannotTell,
         lost if lost > SMALL && had_room => Presence::Absent,
         lost if lost == 0.0 && group.paused_share > 0.0 && is_slowed(group) => Presence::Present,
-        // The port's own queue was full although nobody held up the tester.
+        // The port's own queue was full although the tester was not delayed.
         lost if lost == 0.0 && !held_up && is_slowed(group) => Presence::Present,
         _ => Presence::CannotTell,
     }

@@ -4,7 +4,7 @@
 //! Trials of two lengths are compared: their difference has no frames that only filled a buffer.
 
 use super::load;
-use crate::offered::{Offer, had_room};
+use crate::offered::Offer;
 use linerate_model::{
     Caveat, Confidence, DevicePlan, ForwardPressure, FrameTesterLimit, FramesRun, Limit, MessageValue, Presence,
     Verdict, message,
@@ -74,7 +74,7 @@ impl ForwardPressureTest {
         self.trials.push(Trial { offer: Offer::of(run), seconds: sending.as_secs_f64() });
         self.caveats.extend(run.result.caveats.iter().cloned());
         self.device_loads.push(run.result.device_load.clone());
-        self.next().is_none() || !had_room(run.result)
+        self.next().is_none()
     }
 
     pub(crate) fn outcome(&self) -> Option<ForwardPressure> {
@@ -82,7 +82,7 @@ impl ForwardPressureTest {
         let seconds = long.seconds - short.seconds;
         let offered = long.offer.sent.saturating_sub(short.offer.sent) as f64 / seconds;
         let forwarded = long.offer.received.saturating_sub(short.offer.received) as f64 / seconds;
-        let is_offered = short.offer.is_whole() && long.offer.is_whole();
+        let is_offered = [short, long].iter().all(|trial| trial.offer.is_whole() && trial.offer.had_room);
         let presence = presence(self.line, self.excess(), offered, forwarded, is_offered);
         let [line, forwarded_value] = [self.line, forwarded].map(|rate| MessageValue::Count(rate.round() as u64));
         let evidence = match presence {

@@ -378,16 +378,10 @@ impl Device {
 
     /// Takes a trial that could not be made. A port that cannot send errored frames ends only their part of the test.
     fn record_failure(&mut self, reason: &str) -> After {
-        let asked_again = matches!(self.current, Some(Current { test: SizeTest::Errors(_), .. }));
-        if !asked_again {
-            return After::End;
-        }
+        let Some(Current { test: SizeTest::Errors(test), .. }) = &mut self.current else { return After::End };
         self.done += 1;
-        if let Some(Current { size, part, test: SizeTest::Errors(test) }) = &mut self.current
-            && test.record_failure(reason)
-        {
-            let (size, part, test) = (*size, *part, SizeTest::Errors(test.clone()));
-            self.current = None;
+        let is_over = test.record_failure(reason);
+        if is_over && let Some(Current { size, part, test }) = self.current.take() {
             self.put_down(&test);
             self.begin(size, part + 1);
         }
