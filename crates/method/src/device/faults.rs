@@ -123,7 +123,11 @@ impl FaultTest {
                 ),
             },
             (Some(reason), _) => FaultOutcome::NotTestable {
-                why: message!("fault-not-sent", "the port cannot send such frames: {reason}", reason = reason.clone()),
+                why: message!(
+                    "fault-not-sent",
+                    "no trial with such frames could be made: {reason}",
+                    reason = reason.clone()
+                ),
             },
             (None, None) => FaultOutcome::NotTestable {
                 why: message!(

@@ -60,11 +60,7 @@ impl ForwardingTest {
             misforwarded: sum(run, |stream| stream.misforwarded()),
             device_load: run.result.device_load.clone(),
         });
-        for caveat in run.result.caveats.iter().cloned().chain(load::doubts(run.result.device_load.as_ref())) {
-            if !self.caveats.contains(&caveat) {
-                self.caveats.push(caveat);
-            }
-        }
+        load::add_caveats(&mut self.caveats, run);
         self.next().is_none()
     }
 

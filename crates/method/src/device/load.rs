@@ -1,6 +1,6 @@
 //! What is to be doubted of the device's own account of its load.
 
-use linerate_model::{Caveat, CaveatKind, DeviceLoad, Message, message};
+use linerate_model::{Caveat, CaveatKind, DeviceLoad, FramesRun, Message, message};
 
 /// The doubts about the load of one trial. A device that was not asked leaves none.
 pub(crate) fn doubts(load: Option<&DeviceLoad>) -> Vec<Caveat> {
@@ -19,6 +19,15 @@ pub(crate) fn doubts(load: Option<&DeviceLoad>) -> Vec<Caveat> {
         )));
     }
     doubts
+}
+
+/// Adds the caveats of a trial and of the device's load in it, each once.
+pub(crate) fn add_caveats(caveats: &mut Vec<Caveat>, run: &FramesRun<'_>) {
+    for caveat in run.result.caveats.iter().cloned().chain(doubts(run.result.device_load.as_ref())) {
+        if !caveats.contains(&caveat) {
+            caveats.push(caveat);
+        }
+    }
 }
 
 #[cfg(test)]

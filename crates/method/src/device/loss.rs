@@ -59,11 +59,7 @@ impl LossTest {
             loss_ratio: offer.lost() as f64 / offer.sent.max(1) as f64,
             device_load: run.result.device_load.clone(),
         });
-        for caveat in run.result.caveats.iter().cloned().chain(load::doubts(run.result.device_load.as_ref())) {
-            if !self.caveats.contains(&caveat) {
-                self.caveats.push(caveat);
-            }
-        }
+        load::add_caveats(&mut self.caveats, run);
         self.next().is_none()
     }
 
