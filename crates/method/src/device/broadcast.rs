@@ -1,6 +1,6 @@
 //! Latency of a broadcast at each receiving port, at its rate (RFC 2889 section 5.10).
 
-use linerate_model::{Broadcast, BroadcastPort, FramesRun, FramesTask, Histogram, Throughput, TrialResult};
+use linerate_model::{Broadcast, BroadcastPort, Firmness, FramesRun, FramesTask, Histogram, Throughput, TrialResult};
 use linerate_units::{FrameRate, FrameSize, Nanos};
 
 /// Time for a single frame.
@@ -43,6 +43,7 @@ impl BroadcastTest {
         Some(Broadcast {
             frame_bytes: self.size.get(),
             frames_per_s: self.throughput.as_ref().map_or(0.0, |throughput| throughput.frames_per_s),
+            firmness: self.throughput.as_ref().map_or(Firmness::NotFirm { offered: None }, |found| found.firmness),
             ports,
             caveats: run.result.caveats.clone(),
         })

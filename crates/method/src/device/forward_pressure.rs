@@ -134,14 +134,17 @@ impl ForwardPressureTest {
 /// Returns whether a device that was offered more than the medium allows forwarded more than that.
 fn presence(line: f64, excess: f64, offered: f64, forwarded: f64, is_offered: bool) -> Presence {
     let half = CLOCKS.max(excess / 2.0);
-    if line > 0.0 && forwarded > line * (1.0 + half) {
-        return Presence::Present;
+    // A sender that was held up leaves the device time to forward frames of its buffer, in one trial more than in the
+    // other. A load at the line's rate shows nothing.
+    if !is_offered || line <= 0.0 || offered <= line * (1.0 + half) {
+        return Presence::CannotTell;
     }
-    // A load at the line's rate shows nothing, nor does a rate between those of both gaps.
-    let is_enough = is_offered && offered > line * (1.0 + half);
-    if is_enough && forwarded <= line * (1.0 + CLOCKS.max(excess / 4.0)) {
+    if forwarded > line * (1.0 + half) {
+        Presence::Present
+    } else if forwarded <= line * (1.0 + CLOCKS.max(excess / 4.0)) {
         Presence::Absent
     } else {
+        // Between the rates of both gaps.
         Presence::CannotTell
     }
 }
@@ -158,6 +161,9 @@ mod tests {
         assert_eq!(found(1.2, 1.012), Presence::Present);
         assert_eq!(found(1.2, 1.0001), Presence::Absent);
         assert_eq!(found(1.0, 1.0), Presence::CannotTell, "a load of the line's rate shows nothing");
-        assert_eq!(presence(line, excess, 1.2 * line, line, false), Presence::CannotTell);
+        assert_eq!(found(1.2, 1.004), Presence::CannotTell, "between both gaps");
+        for forwarded in [line, 1.1 * line] {
+            assert_eq!(presence(line, excess, 1.2 * line, forwarded, false), Presence::CannotTell, "held up");
+        }
     }
 }

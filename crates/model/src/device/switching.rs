@@ -208,8 +208,10 @@ pub enum FaultOutcome {
 pub struct Broadcast {
     /// Frame size in bytes, with FCS.
     pub frame_bytes: u32,
-    /// Highest rate at which every port received every frame, in frames per second.
+    /// Highest rate at which every port received every frame, in frames per second. A lower bound if it is not firm.
     pub frames_per_s: f64,
+    /// Firmness of the rate.
+    pub firmness: Firmness,
     /// Each receiving port.
     pub ports: Vec<BroadcastPort>,
     /// Caveats of the latency trial.

@@ -272,7 +272,7 @@ fn broadcast(lang: Language, outcome: &DeviceFound) -> Option<Table> {
         for port in &found.ports {
             rows.push(vec![
                 Some(format!("{}, {}", found.frame_bytes, port.port)),
-                per_second(found.frames_per_s),
+                per_second(found.frames_per_s).map(|rate| firmness::shown(rate, found.firmness)),
                 Some(grouped(port.received)),
                 port.latency_ns.map(nanos),
             ]);
@@ -400,14 +400,16 @@ pub(crate) fn csv_rows(outcome: &DeviceFound) -> Vec<BTreeMap<&'static str, Stri
     }
     for found in &outcome.broadcast {
         for port in &found.ports {
-            rows.push(BTreeMap::from([
+            let mut row = BTreeMap::from([
                 ("test", "broadcast".to_owned()),
                 ("frame_bytes", found.frame_bytes.to_string()),
                 ("frames_per_s", found.frames_per_s.to_string()),
                 ("port", port.port.clone()),
                 ("received", port.received.to_string()),
                 ("latency_ns_p50", port.latency_ns.map(|latency| latency.to_string()).unwrap_or_default()),
-            ]));
+            ]);
+            row.extend(firmness::csv(found.firmness));
+            rows.push(row);
         }
     }
     rows
