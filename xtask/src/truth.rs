@@ -4,6 +4,7 @@
 //! out.
 
 mod cases;
+mod findings;
 mod grid;
 mod interval;
 mod matrix;

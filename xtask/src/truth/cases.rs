@@ -1,6 +1,7 @@
 //! Cases: the points of the grids. Each is a bench, a test and the verdicts that are right.
 
 use super::BadInput;
+use super::findings::Findings;
 use super::grid::{CANNOT_TELL, Class, Grid};
 use super::split::{Side, hash, rank, side};
 use super::template::Bindings;
@@ -15,8 +16,10 @@ pub(super) struct Case {
     /// Unique name: the class, the grid and the values of the axes.
     pub(super) name: String,
     pub(super) side: Side,
-    /// The planted limits.
+    /// The planted limits, or the planted findings in words.
     limits: Vec<String>,
+    /// The planted findings. Empty if the verdict is judged.
+    findings: Findings,
     places: Vec<String>,
     /// Hops before and after the link where the limit is planted, counted from the sender. `None` if the section is not judged.
     hops: Option<[u64; 2]>,
@@ -65,11 +68,14 @@ impl Case {
         }
         let mut bench = bindings.fill_table(&grid.bench)?;
         bench.insert("name".to_owned(), class.into());
+        let findings = Findings::parse(bindings.fill_table(&grid.findings)?)?;
+        let limits = if findings.is_empty() { grid.limits.clone() } else { vec![findings.planted()] };
         Ok(Self {
             class: class.to_owned(),
             side: if grid.tune_only { Side::Tune } else { side(&name) },
             name,
-            limits: grid.limits.clone(),
+            limits,
+            findings,
             places: grid.places.clone(),
             hops: grid.link.as_ref().map(|link| hops(&bindings.fill_text(link)?, &bench, grid.reverse)).transpose()?,
             steadiness: grid.steadiness.clone(),
@@ -81,9 +87,14 @@ impl Case {
         })
     }
 
-    /// Returns a hash of everything that is measured.
+    /// Returns a hash of everything that is measured, and of the answers that are read.
     pub(super) fn digest(&self) -> String {
-        format!("{:016x}", hash(&[&self.test, &self.bench.to_string()]))
+        format!("{:016x}", hash(&[&self.test, &self.bench.to_string(), &format!("{:?}", self.findings)]))
+    }
+
+    /// Reads what is judged from the record. Returns `None` if the record has no verdict.
+    pub(super) fn verdict(&self, record: &serde_json::Value) -> Option<Verdict> {
+        if self.findings.is_empty() { Verdict::first_of(record) } else { Some(self.findings.verdict(record)) }
     }
 
     /// Judges a verdict.
@@ -214,7 +225,7 @@ fn points(class: &Class, grid: &Grid) -> Result<Vec<Case>, String> {
     let bench = grid.bench.to_string();
     let mut cases: Vec<Case> = Vec::new();
     for (values, bindings) in &points {
-        let uses = format!("{} {}", grid.test, grid.link.as_deref().unwrap_or_default());
+        let uses = format!("{} {} {}", grid.test, grid.link.as_deref().unwrap_or_default(), grid.findings);
         if let Some(axis) = bindings.unused(&uses, &bench) {
             return Err(format!("nothing uses `{axis}`; write {{{axis}}} in `test` or `bench`"));
         }

@@ -71,7 +71,12 @@ pub(super) struct Grid {
     /// Name within the class.
     pub(super) name: String,
     /// The planted limits. A verdict that names one of them is right.
+    #[serde(default)]
     pub(super) limits: Vec<String>,
+    /// The planted properties of a device by name, with axes in braces ([`Findings`](super::findings::Findings)).
+    /// They are judged in place of a verdict.
+    #[serde(default)]
+    pub(super) findings: toml::Table,
     /// The places that are right; empty if the place is not judged.
     #[serde(default)]
     pub(super) places: Vec<String>,
@@ -143,8 +148,8 @@ impl Class {
 
 impl Grid {
     fn check(&self) -> Result<(), String> {
-        if self.limits.is_empty() {
-            return Err("`limits` is empty; name what is planted".to_owned());
+        if self.limits.is_empty() == self.findings.is_empty() {
+            return Err("name what is planted, in either `limits` or `findings`".to_owned());
         }
         check_names("limits", &self.limits, &LIMITS)?;
         check_names("places", &self.places, &PLACES)?;
@@ -189,7 +194,9 @@ mod tests {
     fn unknown_limits_and_places_are_refused() {
         let wrong = |from: &str, to: &str| Class::parse("shaper", &GRID.replace(from, to)).unwrap_err();
         assert!(wrong("'shaper'", "'shapr'").contains("grid `tcp`: `limits` has `shapr`"));
-        assert!(wrong("['shaper']", "[]").contains("`limits` is empty"));
+        assert!(wrong("['shaper']", "[]").contains("in either `limits` or `findings`"));
+        let both = wrong("[grid.bench]", "[grid.findings]\npause = 'absent'\n[grid.bench]");
+        assert!(both.contains("in either `limits` or `findings`"), "{both}");
         let places = wrong("test =", "places = ['path']\ntest =");
         assert!(places.contains("`places` has `path`") && places.contains("forward-path"), "{places}");
         assert!(wrong("test =", "steadiness = 'calm'\ntest =").contains("`calm`"));

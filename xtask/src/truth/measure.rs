@@ -32,7 +32,7 @@ impl Laboratory<'_> {
     /// [`BadInput`] if linerate refuses the bench or the test; another error if they cannot be measured.
     pub(super) fn measure(&self, run: u32, case: &Case) -> Result<Verdict> {
         let record = self.record(&format!("{run}-{}", case.name), &case.bench, &case.test)?;
-        Verdict::first_of(&record).context("the record holds no verdict")
+        case.verdict(&record).context("the record holds no verdict")
     }
 
     /// Runs linerate with the arguments `test` in the lab of `bench`, and returns the record.

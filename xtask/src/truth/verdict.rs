@@ -6,6 +6,7 @@ use serde_json::Value;
 /// First verdict of a record.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Verdict {
+    /// Limit, or the findings in words ([`Findings`](super::findings::Findings)).
     pub(super) limit: String,
     pub(super) confidence: String,
     pub(super) place: Option<String>,
@@ -65,10 +66,13 @@ impl Verdict {
             section: Section::of(&verdict["section"]),
             steadiness: text(&verdict["steadiness"]["kind"]),
             also: verdict["also"].as_array().map(|also| also.iter().filter_map(text).collect()).unwrap_or_default(),
-            late: record["caveats"]
-                .as_array()
-                .is_some_and(|all| all.iter().any(|caveat| caveat["kind"] == "bench-limits")),
+            late: Self::is_late(record),
         })
+    }
+
+    /// Returns whether the record says that the lab's path or reference device did not keep its limits.
+    pub(super) fn is_late(record: &Value) -> bool {
+        record["caveats"].as_array().is_some_and(|all| all.iter().any(|caveat| caveat["kind"] == "bench-limits"))
     }
 }
 
