@@ -40,6 +40,7 @@ mod study_setup;
 #[cfg(test)]
 mod translations;
 mod tui;
+mod tuning;
 
 use commands::command_line::CommandLine;
 use commands::help;

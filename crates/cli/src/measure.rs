@@ -56,7 +56,7 @@ pub(crate) struct RunRequest {
     /// Results are text, and shown by the command that makes the run.
     is_shown: bool,
     /// The run to resume, as it was stored; none begins a new one.
-    resumed: Option<Record>,
+    pub(crate) resumed: Option<Record>,
     /// The terminal shows the run.
     tui: bool,
     /// The order of a fleet that asks for the run, if one does.

@@ -45,6 +45,7 @@ mod tcp_summary;
 mod terms;
 mod tester_limit;
 mod transfer;
+pub mod tuning;
 mod validity;
 mod verdict;
 mod within_window;

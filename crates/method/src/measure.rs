@@ -180,6 +180,7 @@ pub(crate) mod tests {
             system: String::new(),
             cpu_model: String::new(),
             cores: 2,
+            core_groups: Vec::new(),
             memory_bytes: 0,
             boot_id: name.to_owned(),
             congestion_controls: Vec::new(),

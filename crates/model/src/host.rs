@@ -24,6 +24,9 @@ pub struct Host {
     pub cpu_model: String,
     /// Cores online.
     pub cores: u32,
+    /// Cores that the agent may use, by the last-level cache that they share. Empty if the system does not say.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub core_groups: Vec<Vec<u32>>,
     /// Main memory, bytes.
     pub memory_bytes: u64,
     /// Tells this boot of this machine from all others: two hosts with the same one share their cores.

@@ -116,7 +116,7 @@ pub use outage::Outage;
 pub use outcome::Outcome;
 pub use path_limit::{PathLimit, ip_packets, layer_bytes, tcp_overhead, tcp_packet};
 pub use path_section::{HopRef, PathEffect, PathSection};
-pub use plan::{Goal, Plan, SweepPlan};
+pub use plan::{Goal, Plan, SweepPlan, Tuning};
 pub use port_name::PortName;
 pub use power::{Power, Powers, UnknownPower};
 pub use proof::{Counterproof, Expects, PairPart, Proof};

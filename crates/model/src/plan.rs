@@ -2,7 +2,7 @@
 
 use crate::checked::{OutOfRange, check_when_read};
 use crate::trial::check_names;
-use crate::{Calibrated, Calibration, CurvePlan, DevicePlan, DeviceTest, LadderPlan, Repeats, Trial};
+use crate::{Calibrated, Calibration, CurvePlan, DevicePlan, DeviceTest, LadderPlan, RecordId, Repeats, Trial};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -21,12 +21,25 @@ pub struct Plan {
     /// runs, and for device tests, which have a test of their own for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub calibration: Option<Calibration>,
+    /// Tuning of the cells. `None` if they are as asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tuning: Option<Tuning>,
+}
+
+/// Tuning: a search for the fastest way to send, receive and place threads.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Tuning {
+    /// The cells are the candidates of a later run. The first of each trial is as asked.
+    Candidates,
+    /// This tuning chose how the cells send, receive and place their threads.
+    ChosenBy(RecordId),
 }
 
 impl Plan {
     /// A plan for `goal`; verdicts are not tested, and the tester's limits are not known.
     pub fn of(goal: Goal) -> Self {
-        Self { goal, prove: false, calibrated: Vec::new(), calibration: None }
+        Self { goal, prove: false, calibrated: Vec::new(), calibration: None, tuning: None }
     }
 
     /// A plan that measures each of `cells`.

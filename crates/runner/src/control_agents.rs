@@ -387,6 +387,7 @@ mod tests {
             system: String::new(),
             cpu_model: String::new(),
             cores: 1,
+            core_groups: Vec::new(),
             memory_bytes: 0,
             boot_id: boot.to_owned(),
             congestion_controls: Vec::new(),

@@ -1,6 +1,6 @@
 //! The text in which runs are searched, and the kind of run that a command makes.
 
-use linerate_model::{Record, from_command_name, typed};
+use linerate_model::{Record, Tuning, from_command_name, typed};
 
 /// The text is cut here, bytes: the names of thousands of cells would make every search slow.
 const LONGEST: usize = 4096;
@@ -30,8 +30,14 @@ fn joined<'a>(first: &str, words: impl Iterator<Item = &'a str>) -> String {
 /// A tester limit that a command measured for itself: it has that command's words, and is another kind of run.
 pub(crate) const TESTER_LIMIT: &str = "tester-limit";
 
-/// The kind of run that a record is: the name of its command, if that is no tester limit of another run.
+/// Kind of a tuning, which has the words of the command that it was made for.
+const TUNING: &str = "tuning";
+
+/// The kind of run that a record is: the name of its command, if that is no tester limit or tuning of another run.
 pub(crate) fn kind_of(record: &Record) -> String {
+    if record.plan.tuning == Some(Tuning::Candidates) {
+        return TUNING.to_owned();
+    }
     // `linerate calibrate` and `linerate device calibrate` were asked for.
     let is_asked_for = record.command.iter().any(|word| word == "calibrate");
     match record.plan.is_calibration() && !is_asked_for {

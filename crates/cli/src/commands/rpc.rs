@@ -5,8 +5,8 @@ use crate::calibration::CalibrationOption;
 use crate::choice::{Choices, choice};
 use crate::exit::Failure;
 use crate::hosts::{HostArguments, HostBook, host_arguments};
-use crate::measure::Beside;
 use crate::options::{Over, Prove, Repetition, Requests, Results, Sockets};
+use crate::tuning::TuneOption;
 use linerate_model::{Net, Path, Plan, RpcCall, RpcTask, Task, Transport, Trial};
 use linerate_units::ByteCount;
 use std::collections::BTreeSet;
@@ -85,7 +85,7 @@ const CALLS: Choices = &[
 pub(crate) async fn run(arguments: Arguments, book: HostBook, cancel: watch::Receiver<bool>) -> Result<(), Failure> {
     let hosts = arguments.hosts(&book).map_err(Failure::usage)?;
     let plan = arguments.plan(&hosts.paths()).map_err(Failure::usage)?;
-    measure(plan, &hosts, book, &arguments.results, &arguments.calibration, Beside::default(), cancel).await
+    measure(plan, &hosts, book, &arguments.results, &arguments.calibration, &TuneOption::default(), cancel).await
 }
 
 impl Arguments {

@@ -8,6 +8,7 @@ use crate::hosts::{HostArguments, HostBook, all_listed, host_arguments};
 use crate::iperf3_server::{Iperf3Target, Iperf3User};
 use crate::measure::{Beside, RunRequest, conclude, reach};
 use crate::options::{Flows, Over, Prove, Repetition, Results, Sockets};
+use crate::tuning::TuneOption;
 use linerate_method::with_load;
 use linerate_model::{
     Direction, HopsTask, IpVersion, Iperf3End, Iperf3Server, Net, Offered, Path, Plan, ReceiveBy, SendBy, Server,
@@ -164,6 +165,9 @@ pub(crate) struct Arguments {
     user: Iperf3User,
 
     #[command(flatten)]
+    tune: TuneOption,
+
+    #[command(flatten)]
     pub(crate) calibration: CalibrationOption,
 
     #[command(flatten)]
@@ -244,14 +248,14 @@ pub(crate) async fn run(
     let beside = Beside { password, ..Beside::default() };
     let agents = reach(&book, &hosts, cancel.clone()).await?;
     let mtus = paths.iter().filter_map(|path| agents.control.path_mtu(path, arguments.ip()));
-    let plan = plan(mtus.min().unwrap_or(USUAL_MTU)).and_then(|plan| {
+    let mtu = mtus.min().unwrap_or(USUAL_MTU);
+    let any_size = arguments.size.is_none() && arguments.sizes.is_empty();
+    let ended = async {
+        let plan = arguments.tune.apply(plan(mtu)?, any_size, &asked, &agents, cancel.clone()).await?;
         let calibrated = arguments.calibration.limits(named.as_ref(), &plan, &asked, &agents)?;
-        Ok(Plan { calibrated, ..plan })
-    });
-    let ended = match plan {
-        Ok(plan) => asked.run(plan, &agents, beside, cancel).await,
-        Err(failure) => Err(failure),
-    };
+        asked.run(Plan { calibrated, ..plan }, &agents, beside, cancel).await
+    }
+    .await;
     agents.close().await;
     conclude(&ended?, &arguments.results)
 }

@@ -4,8 +4,8 @@ use super::measured::measure;
 use crate::calibration::CalibrationOption;
 use crate::exit::Failure;
 use crate::hosts::{HostArguments, HostBook, host_arguments};
-use crate::measure::Beside;
 use crate::options::{Over, Prove, Repetition, Requests, Results, Sockets};
+use crate::tuning::TuneOption;
 use linerate_method::with_load;
 use linerate_model::{HopsTask, Net, Path, Plan, Task, TransactStyle, TransactTask, Transport, Trial};
 use linerate_units::ByteCount;
@@ -55,6 +55,9 @@ pub(crate) struct Arguments {
     busy_poll: bool,
 
     #[command(flatten)]
+    tune: TuneOption,
+
+    #[command(flatten)]
     pub(crate) calibration: CalibrationOption,
 
     #[command(flatten)]
@@ -73,7 +76,7 @@ pub(crate) struct Arguments {
 pub(crate) async fn run(arguments: Arguments, book: HostBook, cancel: watch::Receiver<bool>) -> Result<(), Failure> {
     let hosts = arguments.hosts(&book).map_err(Failure::usage)?;
     let plan = arguments.plan(hosts.paths()).map_err(Failure::usage)?;
-    measure(plan, &hosts, book, &arguments.results, &arguments.calibration, Beside::default(), cancel).await
+    measure(plan, &hosts, book, &arguments.results, &arguments.calibration, &arguments.tune, cancel).await
 }
 
 impl Arguments {

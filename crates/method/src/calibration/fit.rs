@@ -158,10 +158,10 @@ fn listed<'a>(hosts: impl Iterator<Item = &'a HostName>) -> String {
 }
 
 /// What has changed, from what to what.
-type Change = (String, String, String);
+pub(crate) type Change = (String, String, String);
 
 /// What has changed of a host. `by_default` is whether its own congestion control counts.
-fn changed(then: &Host, now: &Host, by_default: bool) -> Option<Change> {
+pub(crate) fn changed(then: &Host, now: &Host, by_default: bool) -> Option<Change> {
     let congestion = |host: &Host| host.congestion_controls.first().filter(|_| by_default).cloned().unwrap_or_default();
     let all = [
         ("the kernel", then.system.clone(), now.system.clone()),

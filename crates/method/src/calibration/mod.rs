@@ -12,6 +12,7 @@ mod settings;
 mod tests;
 
 pub use crate::tester_limit::age_in_words;
+pub(crate) use fit::changed as host_change;
 pub use fit::{Fit, Misfit, Uncalibrated, fit};
 pub use plan::{CannotCalibrate, plan, usual};
 pub use search::{Found, Search};

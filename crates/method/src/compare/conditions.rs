@@ -191,6 +191,7 @@ mod tests {
             system: kernel.into(),
             cpu_model: "cpu".into(),
             cores: 2,
+            core_groups: Vec::new(),
             memory_bytes: 1,
             boot_id: String::new(),
             congestion_controls: Vec::new(),

@@ -126,6 +126,7 @@ impl Network {
             system: "simulated".into(),
             cpu_model: "simulated".into(),
             cores: 4,
+            core_groups: Vec::new(),
             memory_bytes: 1 << 30,
             boot_id: name.into(),
             congestion_controls: Vec::new(),

@@ -1,10 +1,12 @@
 //! What a host is.
 
+use crate::cache;
 use crate::slot::slot;
 use crate::stat;
 use crate::wire::has_wire;
 use crate::{HostOptions, ObserveError, capabilities, memory};
 use linerate_model::{Duplex, Host, Nic};
+use linerate_sys::affinity;
 use linerate_sys::ethtool::{Driver, Ethtool};
 use linerate_sys::interface::{Address, Link};
 use linerate_sys::netlink::Route;
@@ -26,6 +28,7 @@ pub fn host(options: &HostOptions) -> Result<Host, ObserveError> {
         system: format!("{} {}", kernel_setting("kernel/ostype")?, kernel_setting("kernel/osrelease")?),
         cpu_model: cpu_model(&cpu_info).unwrap_or_else(|| format!("unknown {}", std::env::consts::ARCH)),
         cores: stat::cores(&read("/proc/stat")?).count(),
+        core_groups: cache::groups(Path::new("/sys"), &affinity::allowed_unless_cleared()),
         memory_bytes: memory::total(&read("/proc/meminfo")?).unwrap_or(0),
         boot_id: kernel_setting("kernel/random/boot_id")?,
         congestion_controls: congestion_controls(

@@ -3,6 +3,7 @@
 //! Everything is read from the network namespace of the thread that asks: interfaces by netlink, counters from
 //! `/proc/thread-self/net`. `/sys/class/net` is never used, since it shows the namespace it was mounted in.
 
+pub(crate) mod cache;
 pub(crate) mod capability;
 pub(crate) mod conntrack;
 pub(crate) mod counters;

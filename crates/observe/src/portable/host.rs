@@ -20,6 +20,7 @@ pub fn host(options: &HostOptions) -> Result<Host, ObserveError> {
         system: system::version(),
         cpu_model: system::processor().unwrap_or_else(|| format!("unknown {}", std::env::consts::ARCH)),
         cores: Sources::open().cores().unwrap_or_default().count(),
+        core_groups: Vec::new(),
         memory_bytes: system::memory_bytes()?,
         boot_id: system::boot_id()?,
         // The congestion control belongs to the system, not to a socket.

@@ -7,7 +7,7 @@ use crate::records::tasks;
 use crate::said;
 use crate::subjects::ALL;
 use crate::subjects::stream::loaded_latency;
-use linerate_model::{Bypass, IpVersion, Measurement, Record, Repeats, TaskKind, Trial, Warmup, shell_command};
+use linerate_model::{Bypass, IpVersion, Measurement, Record, Repeats, TaskKind, Trial, Tuning, Warmup, shell_command};
 use linerate_units::Nanos;
 use std::collections::BTreeSet;
 
@@ -27,6 +27,7 @@ fn sentences(lang: Language, record: &Record) -> Vec<String> {
     all.extend(of_flows(lang, &record.flows().collect::<Vec<_>>(), &trials));
     all.extend(ALL.iter().flat_map(|subject| subject.method(lang, record)));
     all.extend(calibrations(lang, record));
+    all.extend(record.plan.tuning.as_ref().map(|tuning| tuned(lang, tuning)));
     let mut earlier_sentences = BTreeSet::new();
     all.retain(|sentence| earlier_sentences.insert(sentence.clone()));
     all
@@ -71,6 +72,23 @@ fn calibrations(lang: Language, record: &Record) -> Vec<String> {
         }
     });
     this_run.into_iter().chain(earlier).collect()
+}
+
+/// Returns whether the run is a tuning, or which tuning chose its cores and calls.
+fn tuned(lang: Language, tuning: &Tuning) -> String {
+    match tuning {
+        Tuning::Candidates => said!(
+            lang,
+            "method-tuning",
+            "This run is a tuning: it tries cores and calls for a later run, which uses the fastest."
+        ),
+        Tuning::ChosenBy(id) => said!(
+            lang,
+            "method-tuned",
+            "Tuning {id} chose the cores of the threads and the calls of the sender (--tune).",
+            id = plain(&id.0)
+        ),
+    }
 }
 
 /// An age in the largest unit that it has two of.

@@ -199,6 +199,7 @@ pub(crate) fn host(name: &str, speed: Option<BitRate>) -> Host {
         system: "Linux 6.18.44".to_owned(),
         cpu_model: "Example CPU @ 2.60GHz".to_owned(),
         cores: 2,
+        core_groups: Vec::new(),
         memory_bytes: 8 << 30,
         boot_id: "b1".to_owned(),
         congestion_controls: vec!["cubic".to_owned(), "reno".to_owned()],

@@ -2,7 +2,7 @@
 
 use super::test_name::test_name;
 use crate::search_text;
-use linerate_model::{Headline, HeadlineVerdict, Path, Record, RecordId};
+use linerate_model::{Headline, HeadlineVerdict, Path, Record, RecordId, Tuning};
 use serde::Serialize;
 
 /// Longest name of a host, in bytes. Names are keys of indexes.
@@ -19,9 +19,10 @@ pub(crate) struct PairKey {
 }
 
 impl PairKey {
-    /// Returns the pair that `record` measured. Returns `None` if the record has no path or several, or is a tester limit.
+    /// Returns the pair that `record` measured. Returns `None` if the record has no path or several, or is a tester limit or
+    /// a tuning.
     pub(crate) fn of(record: &Record) -> Option<Self> {
-        if record.plan.is_calibration() {
+        if record.plan.is_calibration() || record.plan.tuning == Some(Tuning::Candidates) {
             return None;
         }
         let mut paths = record.plan.cells().iter().flat_map(|cell| cell.paths());

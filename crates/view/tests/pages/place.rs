@@ -195,6 +195,7 @@ pub(crate) fn host(name: &str, system: &str) -> Host {
         system: system.into(),
         cpu_model: "Example CPU".into(),
         cores: 2,
+        core_groups: Vec::new(),
         memory_bytes: 8 << 30,
         boot_id: name.into(),
         congestion_controls: vec!["cubic".into()],

@@ -1,0 +1,351 @@
+//! Tuning: tries ways to send and to place threads before a run, and chooses the fastest.
+//!
+//! A tuning is a sweep of its own, with several candidates of each trial of the run. Candidates differ in the cores of
+//! the threads and in the calls of a TCP sender. They send the same packets, and the receiver does the same with the
+//! data, so the tuned run measures what was asked.
+
+use crate::calibration::host_change;
+use linerate_model::{
+    Direction, Goal, Host, HostName, Net, Plan, Record, Repeats, SendBy, Summary, Task, Timing, TransactStyle,
+    Transport, Trial, Tuning, Warmup, Window,
+};
+use linerate_units::{ByteCount, Nanos};
+
+/// Window of a candidate's runs.
+const WINDOW: Window = Window {
+    warmup: Warmup::Steady { at_most: Nanos::from_secs(2), then: Nanos::new(0) },
+    measure: Nanos::from_millis(300),
+};
+/// Runs of each candidate.
+const ROUNDS: u32 = 3;
+/// Share by which a candidate must be faster than the trial as asked.
+const LEAST_GAIN: f64 = 0.03;
+/// Name of the candidate that changes nothing.
+const AS_ASKED: &str = "as asked";
+/// Bytes of a call of `write`: they fit a core's L2 cache, or cost few calls.
+const WRITES: [u64; 2] = [128 << 10, 1 << 20];
+
+/// Reason why a run cannot be tuned.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CannotTune {
+    /// It has no stream or transaction.
+    #[error("--tune is for streams and transactions between agents")]
+    OtherTask,
+    /// Everything that tuning changes is set.
+    #[error(
+        "--tune has nothing to choose: cores and calls are set, or the hosts have one core; leave out --cpus-sender, \
+         --cpus-receiver, --send-by or --size"
+    )]
+    NothingToChoose,
+}
+
+/// Choice for one trial of a run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Choice {
+    /// Name of the trial.
+    pub trial: String,
+    /// Name of the candidate, as in `write of 131072 bytes, sender on core 0, receiver on core 1`.
+    pub candidate: String,
+    /// Median rate of the candidate divided by that of the trial as asked.
+    pub gain: f64,
+}
+
+/// Cores of the sender's and of the receiver's threads. Empty lists leave the choice to the scheduler.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Placement {
+    sender: Vec<u32>,
+    receiver: Vec<u32>,
+}
+
+/// Returns the tuning for `run` between `hosts`. `any_size` allows other sizes of a TCP sender's calls.
+///
+/// # Errors
+///
+/// Nothing can be chosen.
+pub fn plan(run: &Plan, hosts: &[Host], any_size: bool) -> Result<Plan, CannotTune> {
+    let mut cells = Vec::new();
+    for cell in run.cells() {
+        let candidates = candidates(cell, hosts, any_size)?;
+        for (name, task) in candidates {
+            cells.push(Trial::new(format!("{}, {name}", cell.name), task, Timing::Window(WINDOW)));
+        }
+    }
+    match cells.len() {
+        0 => Err(CannotTune::OtherTask),
+        count if count == run.cells().len() => Err(CannotTune::NothingToChoose),
+        _ => Ok(Plan { tuning: Some(Tuning::Candidates), ..Plan::sweep(cells, Repeats::Times(ROUNDS)) }),
+    }
+}
+
+/// Returns whether `tuning` tried the same candidates as `plan`, the tuning that would be made now, on unchanged hosts.
+pub fn fits(tuning: &Record, plan: &Plan, hosts: &[Host]) -> bool {
+    let is_unchanged =
+        |now: &Host| tuning.hosts.iter().any(|then| then.name == now.name && host_change(then, now, true).is_none());
+    tuning.plan.tuning == Some(Tuning::Candidates)
+        && tuning.plan.cells() == plan.cells()
+        && hosts.iter().all(is_unchanged)
+}
+
+/// Applies the fastest candidates of `tuning` to the trials of `run`. Returns what was chosen for each.
+pub fn apply(run: &mut Plan, tuning: &Record) -> Vec<Choice> {
+    let mut choices = Vec::new();
+    let Goal::Sweep(sweep) = &mut run.goal else { return choices };
+    for cell in &mut sweep.cells {
+        let Some((candidate, gain)) = fastest(&cell.name, tuning) else { continue };
+        let name = format!("{}, {candidate}", cell.name);
+        let Some(trial) = tuning.plan.cells().iter().find(|trial| trial.name == name) else { continue };
+        choose(cell.task_mut(), trial.task());
+        choices.push(Choice { trial: cell.name.clone(), candidate: candidate.to_owned(), gain });
+    }
+    run.tuning = Some(Tuning::ChosenBy(tuning.id.clone()));
+    choices
+}
+
+/// Returns the fastest candidate of the trial called `name`, and its gain.
+///
+/// Returns the trial as asked if the gain is within [`LEAST_GAIN`] or within the spread of the runs.
+fn fastest<'a>(name: &str, tuning: &'a Record) -> Option<(&'a str, f64)> {
+    let mut rates: Vec<(&str, &Summary)> = Vec::new();
+    for result in &tuning.results {
+        if let Some(candidate) = result.name.strip_prefix(name).and_then(|rest| rest.strip_prefix(", ")) {
+            rates.push((candidate, &result.main));
+        }
+    }
+    let (_, before) = rates.iter().find(|(candidate, _)| *candidate == AS_ASKED)?;
+    let (candidate, best) = rates.iter().max_by(|(_, one), (_, other)| one.median.total_cmp(&other.median))?;
+    let gain = best.median / before.median;
+    let is_faster = gain >= 1.0 + LEAST_GAIN && best.low > before.median;
+    Some(if is_faster { (*candidate, gain) } else { (AS_ASKED, 1.0) })
+}
+
+/// Copies what tuning chooses from `chosen` to `task`.
+fn choose(task: &mut Task, chosen: &Task) {
+    if let (Task::Stream(stream), Task::Stream(chosen)) = (&mut *task, chosen) {
+        stream.send_by = chosen.send_by;
+        stream.message_bytes = chosen.message_bytes;
+    }
+    if let (Some(net), Some(chosen)) = (task.net_mut(), chosen.net()) {
+        net.socket.sender_cpus.clone_from(&chosen.socket.sender_cpus);
+        net.socket.receiver_cpus.clone_from(&chosen.socket.receiver_cpus);
+    }
+}
+
+/// Returns the candidates of a trial by name, the first as asked.
+fn candidates(cell: &Trial, hosts: &[Host], any_size: bool) -> Result<Vec<(String, Task)>, CannotTune> {
+    let mut task = cell.task().clone();
+    match &mut task {
+        Task::Stream(stream) if stream.is_between_agents() => {
+            stream.offered = None;
+            stream.volume = None;
+        }
+        Task::Transact(transact) if transact.style == TransactStyle::Persistent => transact.rate = None,
+        _ => return Err(CannotTune::OtherTask),
+    }
+    let mut all = Vec::new();
+    for placement in placements(&task, hosts) {
+        for (name, mut candidate) in calls(&task, any_size) {
+            let place = placement.name();
+            if let Some(net) = candidate.net_mut().filter(|_| !place.is_empty()) {
+                net.socket.sender_cpus.clone_from(&placement.sender);
+                net.socket.receiver_cpus.clone_from(&placement.receiver);
+            }
+            let parts: Vec<&str> = [&*name, &*place].into_iter().filter(|part| !part.is_empty()).collect();
+            all.push((if parts.is_empty() { AS_ASKED.to_owned() } else { parts.join(", ") }, candidate));
+        }
+    }
+    Ok(all)
+}
+
+/// Returns the calls that a TCP sender may use, by name. The first is as asked and has no name.
+fn calls(task: &Task, any_size: bool) -> Vec<(String, Task)> {
+    let mut all = vec![(String::new(), task.clone())];
+    if let Task::Stream(stream) = task
+        && stream.net.transport == Transport::Tcp
+        && stream.send_by == SendBy::Auto
+    {
+        let sizes = if any_size { WRITES.to_vec() } else { vec![stream.message_bytes.get()] };
+        for size in sizes {
+            let mut write = stream.clone();
+            write.send_by = SendBy::Write;
+            write.message_bytes = ByteCount::new(size);
+            all.push((format!("write of {size} bytes"), Task::Stream(write)));
+        }
+    }
+    all
+}
+
+/// Returns the placements to try. The first leaves the choice to the scheduler.
+fn placements(task: &Task, hosts: &[Host]) -> Vec<Placement> {
+    let mut all = vec![Placement::default()];
+    let Some((net, [sender, receiver])) = ends(task, hosts) else { return all };
+    let sender_groups = groups(sender);
+    let receiver_groups = groups(receiver);
+    let mut pairs = Vec::new();
+    if sender.boot_id == receiver.boot_id && !sender.boot_id.is_empty() {
+        // The two ends share a cache, in either order, or they share none.
+        for group in &sender_groups[..1] {
+            let (first, second) = group.split_at(group.len() / 2);
+            pairs.extend([(first, second), (second, first)]);
+        }
+        if let [first, .., last] = &*sender_groups {
+            pairs.push((first, last));
+        }
+    } else {
+        // Interrupts of an interface often go to the first cores.
+        let [first, last] = [sender_groups.first(), sender_groups.last()];
+        let [near, far] = [receiver_groups.first(), receiver_groups.last()];
+        for (sender, receiver) in first.zip(near).into_iter().chain(last.zip(far)) {
+            let (sender_half, receiver_half) = (sender.len() / 2, receiver.len() / 2);
+            pairs.push((&sender[..], &receiver[..]));
+            pairs.push((&sender[sender_half..], &receiver[receiver_half..]));
+        }
+    }
+    for (sender, receiver) in pairs {
+        let threads = |cores: &[u32]| cores.iter().take(net.flows.into()).copied().collect();
+        let placement = Placement { sender: threads(sender), receiver: threads(receiver) };
+        let is_whole = !placement.sender.is_empty() && !placement.receiver.is_empty();
+        if is_whole && !all.contains(&placement) {
+            all.push(placement);
+        }
+    }
+    all
+}
+
+/// Returns the network options, the sending and the receiving host. `None` if threads are placed already, if each host
+/// sends and receives, or if there are several paths.
+fn ends<'a>(task: &'a Task, hosts: &'a [Host]) -> Option<(&'a Net, [&'a Host; 2])> {
+    let net = task.net()?;
+    let [path] = task.paths() else { return None };
+    let host = |name: &HostName| hosts.iter().find(|host| host.name == *name);
+    let client = host(&path.client)?;
+    let server = host(path.server.agent()?)?;
+    let direction = match task {
+        Task::Stream(stream) => stream.direction,
+        _ => Direction::Send,
+    };
+    let ends = match direction {
+        Direction::Send => [client, server],
+        Direction::Receive => [server, client],
+        Direction::Both => return None,
+    };
+    (net.socket.sender_cpus.is_empty() && net.socket.receiver_cpus.is_empty()).then_some((net, ends))
+}
+
+/// Returns the cores of a host by shared cache, at least one group.
+fn groups(host: &Host) -> Vec<Vec<u32>> {
+    if host.core_groups.is_empty() { vec![(0..host.cores).collect()] } else { host.core_groups.clone() }
+}
+
+impl Placement {
+    fn name(&self) -> String {
+        if self.sender.is_empty() {
+            return String::new();
+        }
+        format!("sender on {}, receiver on {}", cores(&self.sender), cores(&self.receiver))
+    }
+}
+
+/// Formats a list of cores, as in `cores 0 1`.
+fn cores(cores: &[u32]) -> String {
+    let numbers: Vec<String> = cores.iter().map(u32::to_string).collect();
+    format!("core{} {}", if cores.len() == 1 { "" } else { "s" }, numbers.join(" "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::simulation::Network;
+    use linerate_model::{Path, SocketOptions, StreamTask, TransactTask};
+
+    /// Returns hosts `a` and `b` with these groups of cores, on one machine or on two.
+    fn hosts(groups: &[&[u32]], is_one_machine: bool) -> Vec<Host> {
+        let mut hosts: Vec<Host> = ["a", "b"].map(|name| Network::default().host(name)).into();
+        for host in &mut hosts {
+            host.core_groups = groups.iter().map(|group| group.to_vec()).collect();
+            if is_one_machine {
+                host.boot_id = "one".to_owned();
+            }
+        }
+        hosts
+    }
+
+    fn stream(transport: Transport, direction: Direction) -> StreamTask {
+        let paths = vec![Path::between("a", "b")];
+        StreamTask { paths, direction, ..StreamTask::plain(transport, ByteCount::new(1 << 20)) }
+    }
+
+    fn run(task: Task) -> Plan {
+        let timing = Timing::of(Nanos::from_secs(1), Nanos::from_secs(10));
+        Plan::sweep(vec![Trial::new("load", task, timing)], Repeats::Times(1))
+    }
+
+    fn names(task: Task, hosts: &[Host]) -> Vec<String> {
+        let plan = plan(&run(task), hosts, true).expect("it can be tuned");
+        assert_eq!(plan.cells()[0].name, "load, as asked");
+        plan.cells().iter().map(|cell| cell.name.replace("load, ", "")).collect()
+    }
+
+    #[test]
+    fn threads_share_a_cache_or_not() {
+        let udp = |direction| Task::Stream(stream(Transport::Udp, direction));
+        let two_cores = hosts(&[&[0, 1]], true);
+        let placed = names(udp(Direction::Send), &two_cores);
+        assert_eq!(
+            placed,
+            ["as asked", "sender on core 0, receiver on core 1", "sender on core 1, receiver on core 0"]
+        );
+        let two_caches = hosts(&[&[0, 1, 2, 3], &[4, 5, 6, 7]], true);
+        let placed = names(udp(Direction::Send), &two_caches);
+        assert_eq!(
+            placed[1..],
+            [
+                "sender on core 0, receiver on core 2",
+                "sender on core 2, receiver on core 0",
+                "sender on core 0, receiver on core 4",
+            ]
+        );
+        let two_machines = names(udp(Direction::Send), &hosts(&[&[0, 1], &[2, 3]], false));
+        assert_eq!(
+            two_machines[1..],
+            [
+                "sender on core 0, receiver on core 0",
+                "sender on core 1, receiver on core 1",
+                "sender on core 2, receiver on core 2",
+                "sender on core 3, receiver on core 3",
+            ]
+        );
+        assert_eq!(
+            names(
+                Task::Transact(TransactTask {
+                    paths: vec![Path::between("a", "b")],
+                    ..TransactTask::plain(Transport::Tcp)
+                }),
+                &two_cores
+            )
+            .len(),
+            3
+        );
+    }
+
+    #[test]
+    fn several_flows_have_several_cores() {
+        let mut task = stream(Transport::Udp, Direction::Send);
+        task.net.flows = 2;
+        let placed = names(Task::Stream(task), &hosts(&[&[0, 1, 2, 3]], true));
+        assert_eq!(placed[1], "sender on cores 0 1, receiver on cores 2 3");
+    }
+
+    #[test]
+    fn options_that_are_given_are_kept() {
+        let hosts = hosts(&[&[0, 1]], true);
+        let tcp = names(Task::Stream(stream(Transport::Tcp, Direction::Both)), &hosts);
+        assert_eq!(tcp, ["as asked", "write of 131072 bytes", "write of 1048576 bytes"]);
+        let mut task = stream(Transport::Tcp, Direction::Send);
+        task.net.socket = SocketOptions { sender_cpus: vec![1], ..SocketOptions::default() };
+        task.send_by = SendBy::Write;
+        assert_eq!(plan(&run(Task::Stream(task.clone())), &hosts, true), Err(CannotTune::NothingToChoose));
+        task.send_by = SendBy::Auto;
+        let same_size = plan(&run(Task::Stream(task)), &hosts, false).expect("it can be tuned");
+        assert_eq!(same_size.cells()[1].name, "load, write of 1048576 bytes");
+    }
+}
