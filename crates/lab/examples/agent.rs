@@ -1,10 +1,10 @@
 //! Stands for the program of a lab in tests: as an agent it says where it is and waits; as a path, a slow
-//! router or the PAUSE frames of a device it is one.
+//! router, an Open vSwitch or the PAUSE frames of a device it is one.
 //!
 //! An agent that is asked to end (SIGTERM) says so in a file of its name in the folder of `--copy-directory`, if it has
 //! one.
 
-use linerate_lab::{path, pause, slow_router};
+use linerate_lab::{open_vswitch, path, pause, slow_router};
 use nix::sys::signal::{SigSet, Signal};
 use std::error::Error;
 use std::fs::File;
@@ -17,6 +17,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     match words[..] {
         ["serve", ..] => agent(&words),
         ["lab", "beside", "path", plan] => Ok(path::serve(&plan.parse()?)?),
+        ["lab", "beside", "open-vswitch", limits] => Ok(open_vswitch::serve(&limits.parse()?, None)?),
         ["lab", "beside", "pauses"] => Ok(pause::serve()?),
         ["lab", "beside", "slow-router", plan] => Ok(slow_router::serve(&plan.parse()?)?),
         _ => Err("serve, or lab beside path PLAN".into()),

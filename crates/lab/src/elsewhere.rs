@@ -32,6 +32,8 @@ impl FromStr for LinuxOnly {
 
 /// Traffic between hosts that nobody measures.
 pub type CrossTraffic = LinuxOnly;
+/// Limits of Open vSwitch.
+pub type OpenVswitchLimits = LinuxOnly;
 /// A planted fault.
 pub type Fault = LinuxOnly;
 /// A planted slow disk.
@@ -174,6 +176,14 @@ impl Bench {
         match self.nothing.0 {}
     }
 
+    /// Checks that the programs of the device are installed.
+    ///
+    /// # Errors
+    /// A program is missing.
+    pub fn check_programs(&self) -> Result<(), LabError> {
+        match self.nothing.0 {}
+    }
+
     /// Checks that the bench can be built.
     ///
     /// # Errors
@@ -219,6 +229,11 @@ impl Lab {
 
     /// Returns the path between the hosts.
     pub fn path(&self) -> Option<Arc<PathWatch>> {
+        match self.0.0 {}
+    }
+
+    /// Returns the Open vSwitch between the hosts.
+    pub fn open_vswitch(&self) -> Option<Arc<OpenVswitchWatch>> {
         match self.0.0 {}
     }
 
@@ -298,6 +313,20 @@ impl PathWatch {
     }
 }
 
+/// A running Open vSwitch.
+#[derive(Debug)]
+pub struct OpenVswitchWatch(LinuxOnly);
+
+impl OpenVswitchWatch {
+    /// Returns `None` while it runs.
+    ///
+    /// # Errors
+    /// One of its programs has ended.
+    pub fn missed(&self) -> Result<Option<Message>, LabError> {
+        match self.0.0 {}
+    }
+}
+
 /// A device of known limits that can be asked for its counts.
 #[derive(Debug)]
 pub struct ReferenceWatch(LinuxOnly);
@@ -356,6 +385,7 @@ macro_rules! processes {
 
 processes! {
     cross: exchange(linerate_units::Nanos, u16);
+    open_vswitch: serve(&OpenVswitchLimits, Option<u32>);
     path: serve(&PathPlan);
     pause: serve();
     slow_disk: serve(&SlowDisk, &[PathBuf]);

@@ -58,6 +58,12 @@ pub enum LabError {
         /// The call that failed.
         source: linerate_sys::Error,
     },
+    /// Open vSwitch is not installed, or one of its programs has ended.
+    #[error("Open vSwitch does not run in the lab: {problem}")]
+    OpenVswitch {
+        /// Program, problem and remedy.
+        problem: String,
+    },
     /// An agent did not start.
     #[error("the agent of lab host {host} did not start: {problem}")]
     Agent {

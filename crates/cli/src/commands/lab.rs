@@ -10,8 +10,9 @@ use crate::options::{Results, Typed};
 use crate::output::{self, language, say};
 use clap::Subcommand;
 use linerate_lab::{
-    Bench, CrossTraffic, DeviceKind, Fault, HubPortCounts, Lab, LabError, LabOptions, PathPlan, SlowDisk, SlowRouter,
-    SlowServer, TESTER, child_processes, cross, path, pause, slow_disk, slow_router,
+    Bench, CrossTraffic, DeviceKind, Fault, HubPortCounts, Lab, LabError, LabOptions, OpenVswitchLimits, PathPlan,
+    SlowDisk, SlowRouter, SlowServer, TESTER, child_processes, cross, open_vswitch, path, pause, slow_disk,
+    slow_router,
 };
 use linerate_model::{Calibrated, HostName};
 use linerate_report::{Language, said};
@@ -63,17 +64,17 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "RATE")]
     link: Option<BitRate>,
 
-    /// bridge, router, none, hub, reference,... or path,...
+    /// bridge, router, none, hub, open-vswitch, path, reference
     ///
     /// Device between the hosts: bridge (a switch), router, none (a cable from a to b), hub (one half-duplex medium for all
-    /// ports), reference (a switch of known limits), or path (delay, rate, loss and more), for example
-    /// reference,max-frames=200000,loss=1/1000 or path,delay=20ms,rate=50Mbit/s. Fields of a reference device: max-frames,
-    /// max-rate, loss, queue, addresses, echo, port-rate, queues, pause, forward-pressure, broadcast, undersize, oversize,
-    /// uplink. Fields of a path, for each direction: delay,
-    /// jitter, rate, queue, burst, loss, loss-burst, corrupt, duplicate, reorder, mark, max-frames, slots, alternate, mtu,
-    /// mtu-silent, cut, fair. Fields of a hub: rate (default 10Mbit/s), queue, collisions, seed (docs/bench-files.md). --routers is
-    /// a device of its own.
-    #[arg(long, value_name = "DEVICE")]
+    /// ports), open-vswitch (Open vSwitch with its userspace datapath), reference (a switch of known limits), or path (delay,
+    /// rate, loss and more), for example reference,max-frames=200000,loss=1/1000 or path,delay=20ms,rate=50Mbit/s. Fields of
+    /// open-vswitch: addresses, ageing. Fields of a reference device: max-frames, max-rate, loss, queue, addresses, echo,
+    /// port-rate, queues, pause, forward-pressure, broadcast, undersize, oversize, uplink. Fields of a path, for each direction:
+    /// delay, jitter, rate, queue, burst, loss, loss-burst, corrupt, duplicate, reorder, mark, max-frames, slots, alternate,
+    /// mtu, mtu-silent, cut, fair. Fields of a hub: rate (default 10Mbit/s), queue, collisions, seed (docs/bench-files.md).
+    /// --routers is a device of its own.
+    #[arg(long, value_name = "KIND")]
     device: Option<DeviceKind>,
 
     /// Number of routers in a row between hosts a and b
@@ -162,6 +163,8 @@ enum Role {
     Keeper { group: PathBuf },
     /// Forward the frames of a path
     Path { plan: PathPlan },
+    /// Run Open vSwitch between the ports, on one core if it is given
+    OpenVswitch { limits: OpenVswitchLimits, core: Option<u32> },
     /// Send the PAUSE frames of a reference device
     Pauses,
     /// Answer for a slow router
@@ -269,6 +272,7 @@ impl Role {
             Self::Neighbour { core, share, first } => child_processes::neighbour(*core, *share, first.is_some()),
             Self::Keeper { group } => child_processes::keeper(group),
             Self::Path { plan } => path::serve(plan),
+            Self::OpenVswitch { limits, core } => open_vswitch::serve(limits, *core),
             Self::Pauses => pause::serve(),
             Self::SlowRouter { plan } => slow_router::serve(plan),
             Self::SlowDisk { disk, folders } => slow_disk::serve(disk, folders),
@@ -298,6 +302,7 @@ pub(crate) async fn run(arguments: Arguments, cancel: watch::Receiver<bool>) -> 
         return demo::run(bench, &arguments.results.options, cancel).await;
     }
     arguments.check_results()?;
+    bench.check_programs().map_err(failure)?;
     let calibrated = command.tester_limits(&bench, &cancel).await?;
     let lab = up(&bench, arguments.keep, command.folders()).await?;
     if *cancel.borrow() {

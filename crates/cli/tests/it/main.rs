@@ -29,6 +29,7 @@ mod loaded_latency;
 mod many_flows;
 mod nfs;
 mod nfs_server;
+mod open_vswitch;
 mod outage;
 mod path;
 mod path_clocks;

@@ -1,10 +1,13 @@
 //! Child processes of a lab, for planted limits and faults: a neighbour that takes a core's time, a slow disk, a path,
-//! cross traffic, a slow router, the PAUSE frames of a reference device, and a keeper that removes a control group when its agent is gone.
+//! cross traffic, a slow router, the PAUSE frames of a reference device, an Open vSwitch, and a keeper that removes a control group when its agent
+//! is gone.
 //!
 //! Each lives until its standard input ends. The other end of that pipe is the lab's, and the agents' of a lab that is
 //! kept, so that they end with it however it ends, and the keeper still does its work after a kill -9.
 
 use crate::linux::lifeline::wait_for_end;
+use crate::linux::open_vswitch::{self, OpenVswitchWatch};
+use crate::linux::open_vswitch_limits::OpenVswitchLimits;
 use crate::linux::path::{self, PathPlan, PathWatch};
 use crate::linux::slow_disk::READY;
 use crate::{LabError, SlowDisk, SlowRouter};
@@ -115,6 +118,29 @@ impl ChildProcesses {
         command.stdout(asked.try_clone_to_owned().map_err(failed)?).stderr(writer);
         self.spawn(command, Some(device))?;
         read_ready(reader).map_err(failed)
+    }
+
+    /// Starts an Open vSwitch between the ports in `device`, on one `core` if it is given.
+    pub(crate) fn open_vswitch(
+        &mut self,
+        limits: &OpenVswitchLimits,
+        core: Option<u32>,
+        device: &NetNamespace,
+    ) -> Result<OpenVswitchWatch, LabError> {
+        let (ours, its) = UnixStream::pair().map_err(open_vswitch::failed)?;
+        let mut words = vec![String::from("open-vswitch"), limits.to_string()];
+        words.extend(core.map(|core| core.to_string()));
+        let mut command = self.command(&words)?;
+        command.stdout(OwnedFd::from(its)).stderr(Stdio::null());
+        self.spawn(command, Some(device))?;
+        let mut output = BufReader::new(ours);
+        let mut line = String::new();
+        output.read_line(&mut line).map_err(open_vswitch::failed)?;
+        match line.trim_end() {
+            open_vswitch::READY => OpenVswitchWatch::new(output),
+            "" => Err(open_vswitch::failed(io::Error::other("its process ended early"))),
+            problem => Err(open_vswitch::failed(io::Error::other(problem.to_owned()))),
+        }
     }
 
     /// Starts what sends datagrams of `size` bytes by the first socket, one each `interval`, and receives by the

@@ -6,6 +6,7 @@ use crate::linux::bench::Bench;
 use crate::linux::child_processes::ChildProcesses;
 use crate::linux::cross;
 use crate::linux::kept::{self, Kept, KeptAgent};
+use crate::linux::open_vswitch::OpenVswitchWatch;
 use crate::linux::path::{PathCounts, PathWatch};
 use crate::linux::reference::ReferenceWatch;
 use crate::linux::wiring::Wiring;
@@ -26,6 +27,7 @@ pub struct Lab {
     wiring: Arc<Wiring>,
     kept: Option<Kept>,
     path: Option<Arc<PathWatch>>,
+    open_vswitch: Option<Arc<OpenVswitchWatch>>,
     orders: Option<mpsc::Sender<Order>>,
     ended: Option<oneshot::Receiver<()>>,
     /// The thread that all processes of the lab are children of: they end with it.
@@ -46,12 +48,14 @@ struct Built {
     wiring: Arc<Wiring>,
     kept: Option<Kept>,
     path: Option<PathWatch>,
+    open_vswitch: Option<OpenVswitchWatch>,
 }
 
 impl Lab {
     /// Builds `bench` and starts an agent in each host.
     pub async fn up(bench: &Bench, options: &LabOptions) -> Result<Self, LabError> {
         bench.check()?;
+        bench.check_programs()?;
         let (orders, to_do) = mpsc::channel();
         let (built, ready) = oneshot::channel();
         let (end, ended) = oneshot::channel();
@@ -63,9 +67,17 @@ impl Lab {
         });
         let thread = thread
             .map_err(|error| LabError::at("start the lab's thread")(linerate_sys::Error::new("clone", "lab", error)))?;
-        let Built { hosts, wiring, kept, path } = ready.await.map_err(|_| LabError::Down)??;
-        let path = path.map(Arc::new);
-        Ok(Self { hosts, wiring, kept, path, orders: Some(orders), ended: Some(ended), thread: Some(thread) })
+        let Built { hosts, wiring, kept, path, open_vswitch } = ready.await.map_err(|_| LabError::Down)??;
+        Ok(Self {
+            hosts,
+            wiring,
+            kept,
+            path: path.map(Arc::new),
+            open_vswitch: open_vswitch.map(Arc::new),
+            orders: Some(orders),
+            ended: Some(ended),
+            thread: Some(thread),
+        })
     }
 
     /// Returns the agent URL of each host.
@@ -104,6 +116,11 @@ impl Lab {
     /// Returns the watch of the path between the hosts, or `None` if the device is no path.
     pub fn path(&self) -> Option<Arc<PathWatch>> {
         self.path.clone()
+    }
+
+    /// Returns the watch of the Open vSwitch between the hosts, or `None` if the device is another.
+    pub fn open_vswitch(&self) -> Option<Arc<OpenVswitchWatch>> {
+        self.open_vswitch.clone()
     }
 
     /// Returns the watch of the reference device between the hosts, or `None` if the device is another, or has no
@@ -188,6 +205,9 @@ fn build(
     // The device of a kept lab, and its child processes live as long as the agents hold them.
     let life = children.life()?;
     let path = wiring.path(bench).map(|(plan, device)| children.path(&plan, device)).transpose()?;
+    let open_vswitch = wiring.open_vswitch(bench);
+    let open_vswitch =
+        open_vswitch.map(|(limits, core, device)| children.open_vswitch(&limits, core, device)).transpose()?;
     if let Some((pauses, device)) = wiring.pauses() {
         children.pauses(pauses, device)?;
     }
@@ -226,7 +246,7 @@ fn build(
     } else {
         None
     };
-    Ok(Built { hosts, wiring: Arc::new(wiring), kept, path })
+    Ok(Built { hosts, wiring: Arc::new(wiring), kept, path, open_vswitch })
 }
 
 fn run(wiring: &Wiring, host: &HostName, mut command: Command) -> Result<Child, LabError> {

@@ -6,6 +6,7 @@ use crate::LabError;
 use crate::linux::address::{self, Addresses};
 use crate::linux::bench::{Bench, DEVICE, DeviceKind, FaultPlace, HostInterface, Link, MTU, TESTER};
 use crate::linux::ethernet::{self, End};
+use crate::linux::open_vswitch_limits::OpenVswitchLimits;
 use crate::linux::path::{PathLimits, PathPlan, PlannedPort};
 use crate::linux::policer::{self, Limit};
 use crate::linux::receiving;
@@ -179,6 +180,14 @@ impl Wiring {
         let bypass_queues = hub.is_some() || !bench.has_rates();
         let plan = PathPlan { ports, longest: longest as usize + HEADERS, bypass_queues, hub };
         Some((plan, &device.namespace))
+    }
+
+    /// Returns the limits of an Open vSwitch, the core that it may use, and its namespace. `None` if the device is
+    /// another. Without a tester it may use all cores.
+    pub(crate) fn open_vswitch(&self, bench: &Bench) -> Option<(OpenVswitchLimits, Option<u32>, &NetNamespace)> {
+        let DeviceKind::OpenVswitch(limits) = bench.device.kind else { return None };
+        let core = self.tested.then(receiving::last_core).filter(|core| *core > 0);
+        Some((limits, core, &self.device.as_ref()?.namespace))
     }
 
     /// Returns the counters of a reference device that has limits.
@@ -408,7 +417,9 @@ impl Wiring {
         }
         // The reference device drops by its own account, so it may work on the tester's core. There its limits hold
         // exactly: on another core, a pause of that core alone would lose frames that the limits would not.
-        if ports.iter().any(|port| port.tests) && !matches!(kind, DeviceKind::Reference(_)) {
+        // Open vSwitch has the last core for itself: frames that wait for it may be dropped on the tester's core.
+        let shares_core = matches!(kind, DeviceKind::Reference(_) | DeviceKind::OpenVswitch(_));
+        if ports.iter().any(|port| port.tests) && !shares_core {
             let interfaces: Vec<_> = ports.into_iter().map(|port| port.far).collect();
             receiving::move_to_last_core(&device.namespace, &interfaces, true)
                 .map_err(LabError::at("move the device's work"))?;

@@ -96,6 +96,10 @@ impl Program {
         line.trim_end().to_owned()
     }
 
+    pub(crate) fn number(&self) -> u32 {
+        self.child.id()
+    }
+
     fn ask(&mut self, line: &str) -> String {
         writeln!(self.input.as_mut().expect("open"), "{line}").expect("input");
         self.line()

@@ -6,6 +6,7 @@ mod delay;
 mod endings;
 mod faults;
 mod hub;
+mod open_vswitch;
 mod path;
 mod port_queues;
 mod rates;

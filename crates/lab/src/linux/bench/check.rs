@@ -4,6 +4,7 @@ use super::fault::check_loss;
 use super::{Bench, DEVICE, DeviceKind, TESTER};
 use crate::error::{LabError, host_list};
 use crate::linux::hub_limits::HubLimits;
+use crate::linux::open_vswitch;
 use crate::linux::reference_limits::Treatment;
 use linerate_model::HostName;
 use linerate_units::BitRate;
@@ -25,6 +26,14 @@ const MTU_MAXIMUM_SHAPED: u32 = 9_216;
 pub(crate) const RATE_MINIMUM: BitRate = BitRate::per_second(64_000);
 
 impl Bench {
+    /// Checks that the programs of the device are installed.
+    ///
+    /// # Errors
+    /// Names the program and the package that has it.
+    pub fn check_programs(&self) -> Result<(), LabError> {
+        if let DeviceKind::OpenVswitch(_) = self.device.kind { open_vswitch::check_programs() } else { Ok(()) }
+    }
+
     /// Checks that the bench can be built.
     pub fn check(&self) -> Result<(), LabError> {
         let fail = |problem: String| Err(LabError::Impossible { bench: self.name.clone(), problem });
@@ -89,6 +98,9 @@ impl Bench {
                         "a link of a chain has the limits of a path only, as in \
                                                 `--fault path,at=0-1,rate=100Mbit/s`"
                     }
+                    DeviceKind::OpenVswitch(_) if name == "police" => {
+                        "Open vSwitch may remove a policer from its ports; use --device bridge"
+                    }
                     _ => continue,
                 };
                 if rate.is_some() {
@@ -97,6 +109,7 @@ impl Bench {
             }
             let maximum = match self.device.kind {
                 DeviceKind::Reference(_) => MTU_MAXIMUM_REFERENCE,
+                DeviceKind::OpenVswitch(_) => MTU_MAXIMUM_SHAPED,
                 _ if link.rate.or(link.shape).is_some() => MTU_MAXIMUM_SHAPED,
                 _ => MTU_MAXIMUM,
             };
@@ -113,6 +126,7 @@ impl Bench {
         self.check_path().or_else(fail)?;
         self.check_hub().or_else(fail)?;
         self.check_chain().or_else(fail)?;
+        self.check_open_vswitch().or_else(fail)?;
         self.check_reference().or_else(fail)?;
         Ok(())
     }
@@ -128,6 +142,17 @@ impl Bench {
             ));
         }
         Ok(())
+    }
+
+    /// Checks the links at Open vSwitch. Errors name the field.
+    fn check_open_vswitch(&self) -> Result<(), String> {
+        let (DeviceKind::OpenVswitch(_), Some((place, _))) = (self.device.kind, self.losses().first().cloned()) else {
+            return Ok(());
+        };
+        Err(format!(
+            "loss at `{place}`: Open vSwitch may remove filters from its ports; plant the loss in another device, as in \
+             --device path,loss=1%"
+        ))
     }
 
     /// Checks the links of the hosts of a chain. Errors name the field.
@@ -350,6 +375,15 @@ mod tests {
             ("name = 'x'\nhosts = ['device']\n[tester]\nports = 2", ["lab.toml", "hosts", "`device`"]),
             ("name = 'x'\nlink = { loss = '1%' }\n[tester]\nports = 2", ["lab.toml", "loss", "reference device"]),
             ("name = 'x'\ndevice = { kind = 'none' }\n[tester]\nports = 3", ["lab.toml", "tester.ports", "exactly 2"]),
+            (
+                "name = 'x'\ndevice = { kind = 'open-vswitch' }\n[link]\nloss = '1%'",
+                ["lab.toml", "loss at `a`: Open vSwitch", "--device path,loss=1%"],
+            ),
+            (
+                "name = 'x'\ndevice = { kind = 'open-vswitch' }\n[link]\npolice = '1G'",
+                ["lab.toml", "police of the link of a: Open vSwitch", "--device bridge"],
+            ),
+            ("name = 'x'\n[device]\nkind = 'open-vswitch'\naddresses = 5", ["lab.toml", "line 2", "addresses=256"]),
             ("name = 'x'\n[device]\nkind = 'bridge'\nqueue = 1", ["lab.toml", "line 2", "`queue=1`"]),
             ("name = 'x'\n[device]\nkind = 'reference'\necho = 0", ["lab.toml", "line 2", "echo=5000"]),
             (

@@ -4,6 +4,7 @@ use super::required_text;
 use crate::linux::chain::ROUTERS;
 use crate::linux::hub_limits::HubLimits;
 use crate::linux::limit_field::{LimitField, each_field, field};
+use crate::linux::open_vswitch_limits::OpenVswitchLimits;
 use crate::linux::path::PathLimits;
 use crate::linux::reference_limits::ReferenceLimits;
 use linerate_units::{BitRate, ParseError};
@@ -33,6 +34,8 @@ pub enum DeviceKind {
     Bridge,
     /// A Linux router; each host is in a network of its own.
     Router,
+    /// Open vSwitch with the userspace datapath: a switch in software.
+    OpenVswitch(OpenVswitchLimits),
     /// A switch of exactly known limits.
     Reference(ReferenceLimits),
     /// A switch that does to the frames for each host what a long or poor path would.
@@ -92,9 +95,9 @@ impl TryFrom<WrittenDevice> for Device {
 }
 
 impl DeviceKind {
-    /// Returns whether a program of the lab forwards the frames, and not the kernel.
+    /// Returns whether a program forwards the frames, and not the kernel.
     pub(crate) fn is_program(self) -> bool {
-        matches!(self, Self::Path(_) | Self::Hub(_))
+        matches!(self, Self::Path(_) | Self::Hub(_) | Self::OpenVswitch(_))
     }
 
     /// Returns the rate that the device's ports have of themselves, or `None` if they have that of the links.
@@ -111,6 +114,8 @@ impl fmt::Display for DeviceKind {
         match self {
             Self::Bridge => f.pad("bridge"),
             Self::Router => f.pad("router"),
+            Self::OpenVswitch(limits) if *limits == OpenVswitchLimits::default() => f.pad("open-vswitch"),
+            Self::OpenVswitch(limits) => f.pad(&format!("open-vswitch,{limits}")),
             Self::Reference(limits) if *limits == ReferenceLimits::default() => f.pad("reference"),
             Self::Reference(limits) => f.pad(&format!("reference,{limits}")),
             Self::Path(limits) if *limits == PathLimits::default() => f.pad("path"),
@@ -133,19 +138,21 @@ impl FromStr for DeviceKind {
             ("bridge", None) => Ok(Self::Bridge),
             ("router", None) => Ok(Self::Router),
             ("none", None) => Ok(Self::None),
+            ("open-vswitch", limits) => limits.unwrap_or_default().parse().map(Self::OpenVswitch),
             ("reference", limits) => limits.unwrap_or_default().parse().map(Self::Reference),
             ("path", limits) => limits.unwrap_or_default().parse().map(Self::Path),
             ("hub", limits) => limits.unwrap_or_default().parse().map(Self::Hub),
             ("chain", limits) => chain(limits.unwrap_or_default()),
             ("bridge" | "router" | "none", Some(limits)) => Err(ParseError {
                 text: limits.to_owned(),
-                expected: "for this kind of device: only a reference device, a path, a hub and a chain have fields",
+                expected: "for this kind of device: only a reference device, a path, a hub, a chain and Open vSwitch have fields",
                 example: "reference,max-frames=200000 or path,delay=20ms",
             }),
             _ => Err(ParseError {
                 text: text.to_owned(),
                 expected: "a device",
-                example: "bridge, router, none, reference,max-frames=200000, path,delay=20ms, hub,rate=10Mbit/s or chain,routers=4",
+                example: "bridge, router, none, open-vswitch, reference,max-frames=200000, path,delay=20ms, hub,rate=10Mbit/s or \
+                          chain,routers=4",
             }),
         }
     }
@@ -194,6 +201,8 @@ mod tests {
                 "hub,rate=100Mbit/s,collisions=true,seed=3",
             ),
             ("kind = 'router'", "router"),
+            ("kind = 'open-vswitch'", "open-vswitch"),
+            ("kind = 'open-vswitch'\naddresses = 256\nageing = '60s'", "open-vswitch,addresses=256,ageing=60s"),
             ("kind = 'chain'", "chain,routers=4"),
             ("kind = 'chain'\nrouters = 12", "chain,routers=12"),
         ] {
@@ -211,6 +220,7 @@ mod tests {
             ("chain,routers=0", "`0` is not routers of a chain: 1 to 12"),
             ("chain,routers=99", "--routers 4"),
             ("chain,delay=1ms", "`delay`"),
+            ("open-vswitch,queue=1", "addresses or ageing"),
             ("chain,routers", "chain,routers=4"),
         ] {
             let error = text.parse::<DeviceKind>().expect_err(text).to_string();
