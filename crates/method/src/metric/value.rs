@@ -313,6 +313,7 @@ mod tests {
             learn_frames_per_s: 1e4,
             learning: None,
             trials: 9,
+            iterations: Vec::new(),
             verdict: None,
             caveats: caveats(),
         };
