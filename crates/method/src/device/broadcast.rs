@@ -44,6 +44,7 @@ impl BroadcastTest {
             frame_bytes: self.size.get(),
             frames_per_s: self.throughput.as_ref().map_or(0.0, |throughput| throughput.frames_per_s),
             ports,
+            device_load: self.throughput.as_ref().and_then(|throughput| throughput.device_load.clone()),
             caveats: run.result.caveats.clone(),
         })
     }
