@@ -16,6 +16,12 @@
 #define OCTAVES 25        // up to 2^34 ns, 17 s
 #define BUCKETS (FINEST + OCTAVES * PER_OCTAVE)
 #define RECEIVERS 64      // ports that a frame of a stream may arrive at
+#define FLOOD_PLACES 4096 // streams and ports for which flooded frames are counted apart
+
+struct flood_place {
+	__u32 stream;
+	__u32 interface;
+};
 
 struct settings {
 	__u64 tag;
@@ -85,6 +91,27 @@ struct {
 	__type(key, __u32);
 	__type(value, struct latencies);
 } latencies SEC(".maps");
+
+// Frames of a stream that arrived at an interface that they were not for.
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, FLOOD_PLACES);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct flood_place);
+	__type(value, __u64);
+} floods SEC(".maps");
+
+static __always_inline void count_flooded(__u32 stream, __u32 interface)
+{
+	struct flood_place place = {stream, interface};
+	__u64 none = 0, *frames = bpf_map_lookup_elem(&floods, &place);
+	if (!frames) {
+		bpf_map_update_elem(&floods, &place, &none, BPF_NOEXIST);
+		frames = bpf_map_lookup_elem(&floods, &place);
+	}
+	if (frames)
+		__sync_fetch_and_add(frames, 1);
+}
 
 // The signature behind Ethernet, up to two VLAN tags, IPv4 without options or IPv6, UDP, ICMP or TCP without options, or
 // right behind the experimental EtherType; none in other frames.
@@ -233,6 +260,7 @@ int receive(struct xdp_md *context)
 		count = bpf_map_lookup_elem(&counters, &stream);
 		if (count)
 			__sync_fetch_and_add(&count->flooded, 1);
+		count_flooded(stream, context->ingress_ifindex);
 		return XDP_DROP;
 	}
 	struct numbers *known = bpf_map_lookup_elem(&numbers, &slot);

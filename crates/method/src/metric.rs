@@ -19,6 +19,10 @@ pub enum Metric {
     Packets,
     /// Raw frames a second.
     Frames,
+    /// Forwarding rate of a device at the maximum offered load (FRMOL, RFC 2285 section 3.6.2).
+    AtMaximumLoad,
+    /// Maximum forwarding rate of a device (MFR, RFC 2285 section 3.6.3).
+    MaximumForwarding,
     /// Requests, calls or operations a second.
     Transactions,
     /// Files a second.
@@ -64,6 +68,8 @@ const PLAIN: &[(&str, Metric)] = &[
     ("throughput", Metric::Throughput),
     ("packets", Metric::Packets),
     ("frames", Metric::Frames),
+    ("frmol", Metric::AtMaximumLoad),
+    ("mfr", Metric::MaximumForwarding),
     ("transactions", Metric::Transactions),
     ("files", Metric::Files),
     ("loss", Metric::Loss),
@@ -123,9 +129,8 @@ impl Metric {
     pub fn unit(self) -> Option<MeasureUnit> {
         match self {
             Self::Throughput => Some(MeasureUnit::BitsPerS),
-            Self::Packets | Self::Frames | Self::Transactions | Self::Files | Self::Echoes | Self::Learning => {
-                Some(MeasureUnit::PerS)
-            }
+            Self::Packets | Self::Frames | Self::Transactions | Self::Files => Some(MeasureUnit::PerS),
+            Self::AtMaximumLoad | Self::MaximumForwarding | Self::Echoes | Self::Learning => Some(MeasureUnit::PerS),
             Self::Class(_, ClassFigure::Rate) => Some(MeasureUnit::PerS),
             Self::Latency(_) | Self::Added(_) | Self::Jitter | Self::Recovery | Self::Class(..) => {
                 Some(MeasureUnit::Nanos)
@@ -155,6 +160,7 @@ impl Metric {
             Self::Files | Self::Stage(_) => matches!(task, Task::Copy(_)),
             Self::Cpu(_) => stream || task.is_requests(),
             Self::Frames | Self::DeviceCpu | Self::Echoes | Self::Burst | Self::Buffer | Self::Recovery => false,
+            Self::AtMaximumLoad | Self::MaximumForwarding => false,
             Self::Addresses | Self::Learning | Self::Neighbours => false,
         }
     }
@@ -179,9 +185,10 @@ impl Metric {
         );
         match self {
             Self::Throughput | Self::Frames | Self::Share => searches,
+            Self::AtMaximumLoad | Self::MaximumForwarding => matches!(test, DeviceTest::Forwarding { .. }),
             Self::Loss => all || matches!(test, DeviceTest::Loss { .. } | DeviceTest::Latency { .. }),
             Self::Latency(_) => all || matches!(test, DeviceTest::Latency { .. }),
-            Self::DeviceCpu => searches || matches!(test, DeviceTest::Latency { .. }),
+            Self::DeviceCpu => searches || matches!(test, DeviceTest::Latency { .. } | DeviceTest::Echo { .. }),
             Self::Echoes => matches!(test, DeviceTest::Echo { .. }),
             Self::Burst | Self::Buffer => all || matches!(test, DeviceTest::Burst { .. }),
             Self::Recovery => all || matches!(test, DeviceTest::Recovery { .. }),
@@ -200,7 +207,7 @@ impl Metric {
     pub fn parse(self, text: &str) -> Result<f64, String> {
         let said = |error: &dyn std::error::Error| error.to_string();
         match (self, self.unit()) {
-            (Self::Packets | Self::Frames, _) => {
+            (Self::Packets | Self::Frames | Self::AtMaximumLoad | Self::MaximumForwarding, _) => {
                 text.parse::<FrameRate>().map(|rate| rate.get() as f64).map_err(|error| said(&error))
             }
             (Self::Share, _) | (_, Some(MeasureUnit::Share)) => {
@@ -224,6 +231,7 @@ impl Metric {
         match (self, self.unit()) {
             (Self::RoundTrips, _) => format!("{value:.0} round trips a minute"),
             (Self::Packets | Self::Frames | Self::Echoes, _) => FrameRate::per_second(whole).to_string(),
+            (Self::AtMaximumLoad | Self::MaximumForwarding, _) => FrameRate::per_second(whole).to_string(),
             (Self::Burst, _) => format!("{} frames", grouped(whole)),
             (Self::Addresses, _) => format!("{} addresses", grouped(whole)),
             (Self::Neighbours, _) => format!("{} neighbours", grouped(whole)),

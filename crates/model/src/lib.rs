@@ -74,8 +74,8 @@ pub use confidence::Confidence;
 pub use counts::{
     BlackHole, CopyCounts, CopyFault, CopyPart, CopyParts, CopySide, CopyStage, Counts, EndCounts, FlowCounts,
     FrameCounts, FramePartCounts, FrameStreamCounts, FrameStreamPart, FramesArrived, FramesSent, Hop, HopAddress,
-    HopSample, HopsCounts, HopsEnd, MplsLabel, MtuProof, PathCounts, PathMtu, PortArrivals, ProbedWay, Received,
-    ReceivedDscp, Sent, SizeClassTimes, StageTime, TcpFlow, TooBig, Transactions, WorkTime,
+    HopSample, HopsCounts, HopsEnd, MplsLabel, MtuProof, PathCounts, PathMtu, PortArrivals, PortFlood, ProbedWay,
+    Received, ReceivedDscp, Sent, SizeClassTimes, StageTime, TcpFlow, TooBig, Transactions, WorkTime,
 };
 pub use curve::{ClassPoint, CurveFound, CurveMiss, CurvePeak, CurvePlan, CurvePoint};
 pub use device::{
@@ -87,10 +87,11 @@ pub use device::{
 pub use device_load::{DeviceInterface, DeviceLoad, HostCounters};
 pub use encapsulation::{Encapsulation, UnknownEncapsulation};
 pub use figures::{
-    AddedDelay, AddressTable, CopyClient, CopyFigures, CpuCost, CpuCosts, DelayChange, DelayGrade, FlowFigures,
-    FlowRate, FrameFlow, HopDelay, HopFigures, Latency, LearningRate, LoadedLatency, NfsFigures, OneWayDelay,
-    OneWayFigures, OperationFigures, RateRange, ReceivedRates, RequestFigures, RoundTripsPerMinute, RpcFigures,
-    SentRates, Share, SizeClass, StageShare, StreamFigures, TcpSummary, TransactFigures, WayFigures, WorkShare,
+    AddedDelay, AddressIteration, AddressTable, CopyClient, CopyFigures, CpuCost, CpuCosts, DelayChange, DelayGrade,
+    FlowFigures, FlowRate, FrameFlow, HopDelay, HopFigures, Latency, LearningRate, LoadedLatency, NfsFigures,
+    OneWayDelay, OneWayFigures, OperationFigures, RateRange, ReceivedRates, RequestFigures, RoundTripsPerMinute,
+    RpcFigures, SentRates, Share, SizeClass, StageShare, StreamFigures, TcpSummary, TransactFigures, WayFigures,
+    WorkShare,
 };
 pub use firmness::{Firmness, Known};
 pub use header_field::{HeaderField, Layer, LayerBytes};

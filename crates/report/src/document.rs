@@ -9,7 +9,7 @@ use crate::sections::over_time::sparks::{self, Spark};
 use crate::sections::{
     attempts, caveats, charts, hops, hosts, measuring, over_time, parties, path, results, tables, verdicts,
 };
-use crate::subjects::{self, ladder};
+use crate::subjects::{self, device, ladder};
 use crate::{figures, said};
 use linerate_model::Record;
 
@@ -32,10 +32,11 @@ const FIRST: [Make; 10] = [
 ];
 
 /// Sections after those of subjects: why, and how it was measured.
-const LAST: [Make; 8] = [
+const LAST: [Make; 9] = [
     charts::section,
     results::in_words,
     ladder::further,
+    device::addresses::iterations,
     verdicts::section,
     attempts::section,
     results::further,

@@ -164,6 +164,21 @@ fn a_planted_echo_limit_is_found_from_one_port() {
     assert!((least..1_100.0).contains(&found), "{found} answers/s of 1,000: {echo}");
 }
 
+#[lab_test]
+fn bridge_and_router_of_a_lab_answer_echoes_at_the_devices_address() {
+    for device in ["bridge", "router"] {
+        let record = TestFolder::new().measure(&words(&format!(
+            "lab --device {device} -- device echo --ports tester:p0 --target 198.18.0.254 {SHORT} \
+             --device-agent device --json"
+        )));
+        let echo = &record["outcome"]["echo"][0];
+        // The kernel of a busy machine may lose some, and a busy tester may send fewer.
+        let least = if is_firm(echo) { 100.0 } else { 0.0 };
+        assert!((least..=2_552.0).contains(&number(echo, "/answers_per_s")), "{device}: {echo}");
+        assert_eq!(echo["device_load"]["source"], "agent", "{device}: {echo}");
+    }
+}
+
 /// Everything in one record, the throughput found once.
 #[lab_test]
 fn the_suite_is_one_record() {

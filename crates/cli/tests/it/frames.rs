@@ -147,5 +147,11 @@ fn a_table_of_addresses_is_found_exactly() {
         }
         assert_eq!(["/capacity", "/learned", "/own"].map(|count| number(table, count)), found, "{table}");
         assert_eq!(number(table, "/flooded_at"), found[1] + 1.0);
+        // A switch sends nothing back to the port that it came by.
+        for iteration in table["iterations"].as_array().expect("iterations") {
+            let floods = ["/flooded_to_test", "/flooded_to_learning", "/flooded_to_monitoring"];
+            let flooded = number(iteration, "/flooded");
+            assert_eq!(floods.map(|port| number(iteration, port)), [0.0, 0.0, flooded], "{iteration}");
+        }
     }
 }

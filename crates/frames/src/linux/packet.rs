@@ -9,7 +9,8 @@ use crate::linux::plan::{Plan, Stream, deal};
 use crate::linux::progress::Progress;
 use crate::linux::signature::{BYTES, Signature};
 use linerate_model::{
-    Caveat, CaveatKind, FrameEngine, FrameStreamPart, FramesArrived, FramesSent, Histogram, PortArrivals, message,
+    Caveat, CaveatKind, FrameEngine, FrameStreamPart, FramesArrived, FramesSent, Histogram, PortArrivals, PortFlood,
+    message,
 };
 use linerate_sys::packet::{ALL_PROTOCOLS, Incoming, PacketSocket};
 use linerate_sys::{Error, affinity, clock};
@@ -101,7 +102,11 @@ pub(crate) fn run(attempt: &Attempt<'_>) -> Result<Counts, FrameError> {
         for ((stream, part), account) in plan.streams.iter().zip(&mut streams).zip(accounts) {
             let copied = stream.copies.contains(&port);
             if stream.to != Some(port) && !copied {
-                part.flooded += account.received + account.duplicates;
+                let frames = account.received + account.duplicates;
+                part.flooded += frames;
+                if frames > 0 {
+                    part.flooded_at.push(PortFlood { port: plan.ports[port].number, frames });
+                }
                 continue;
             }
             let arrived = FramesArrived {

@@ -8,7 +8,8 @@ use crate::linux::progress::{KernelCounts, PortCounts};
 use crate::linux::taken::VirtualLinks;
 use linerate_engine::Stopped;
 use linerate_model::{
-    Caveat, CaveatKind, FrameEngine, FrameStream, FrameStreamPart, FramesArrived, FramesSent, PortArrivals, message,
+    Caveat, CaveatKind, FrameEngine, FrameStream, FrameStreamPart, FramesArrived, FramesSent, PortArrivals, PortFlood,
+    message,
 };
 use linerate_sys::affinity::{ClearCores, allowed_unless_cleared, pin};
 use linerate_sys::thread::SessionFirst;
@@ -189,6 +190,12 @@ pub(crate) fn run(attempt: &Attempt<'_>) -> Result<Counts, FrameError> {
             } else {
                 part.copies.push(PortArrivals { port: plan.ports[*port].number, arrived });
             }
+        }
+    }
+    for (index, link, frames) in receiver.floods()? {
+        let port = plan.ports.iter().find(|port| port.link == link);
+        if let (Some(part), Some(port)) = (streams.get_mut(index as usize), port) {
+            part.flooded_at.push(PortFlood { port: port.number, frames });
         }
     }
     let caveats = receiver.generic().iter().map(|(link, why)| generic(plan, *link, why)).collect();

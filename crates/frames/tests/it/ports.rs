@@ -168,8 +168,9 @@ pub(crate) fn counts(task: &FramesTask) -> Counts {
 pub(crate) fn counts_of(mut counted: Counted) -> Counts {
     let caveats = std::mem::take(&mut counted.caveats);
     let FramePartCounts { engine, streams } = part(counted);
-    let streams = streams.into_iter().map(|part| {
-        FrameStreamCounts::joined(
+    let streams = streams.into_iter().map(|part| FrameStreamCounts {
+        flooded_at: part.flooded_at,
+        ..FrameStreamCounts::joined(
             part.sent.expect("sent here"),
             part.arrived.unwrap_or_default(),
             part.copies,

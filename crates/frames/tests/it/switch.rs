@@ -83,6 +83,7 @@ fn each_port_counts_its_copy_of_a_broadcast() {
             assert_eq!((unicast.received, unicast.flooded, unicast.copies.len()), (200, 0, 0), "{engine:?}");
             assert_eq!((partial.received, partial.copies[0].arrived.received), (200, 200), "{engine:?}");
             assert_eq!(partial.flooded, 200, "{engine:?}: port 3 is no receiver");
+            assert_eq!([2, 3].map(|port| partial.flooded_at(port)), [Some(0), Some(200)], "{engine:?} {partial:?}");
         }
     });
 }

@@ -3,6 +3,9 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+/// Address of the device itself, at which every device that answers echo requests does so. It is in the one network of a
+/// switch and in no network of a router. `bpf/reference.bpf.c` has it too.
+pub(crate) const DEVICE: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 254);
 /// 198.19.0.0/16 is for the tester's ports behind a router, 4,096 addresses each.
 const TESTERS: u8 = 19;
 
@@ -72,5 +75,6 @@ mod tests {
         assert_eq!(last.host.map(|a| a.to_string()), ["198.19.240.2", "2001:2:0:12::2"]);
         assert_eq!(last.gateway.expect("a router").map(|a| a.to_string()), ["198.19.240.1", "2001:2:0:12::1"]);
         assert_eq!(last.host.map(prefix), [20, 64]);
+        assert_eq!(DEVICE.to_string(), "198.18.0.254");
     }
 }

@@ -312,13 +312,15 @@ impl Wiring {
         let mut route =
             inside(&device.namespace, || prepare_device(kind)).map_err(LabError::at(format!("set up the {kind}")))?;
         let bridge = match kind {
-            DeviceKind::Bridge => Some(
-                route
-                    .add_link("bridge", BRIDGE)
-                    .and_then(|()| route.index_of(BRIDGE))
-                    .and_then(|bridge| route.set_up(bridge).map(|()| bridge))
-                    .map_err(LabError::at("make the bridge"))?,
-            ),
+            DeviceKind::Bridge => Some(add_bridge(&mut route).map_err(LabError::at("make the bridge"))?),
+            DeviceKind::Router => {
+                let given = route.index_of("lo").and_then(|loopback| {
+                    // The address alone: its network would be the loopback's as well.
+                    route.add_address(loopback, address::DEVICE.into(), 32)
+                });
+                given.map_err(LabError::at("give the router its address"))?;
+                None
+            }
             _ => None,
         };
         let losses = bench.losses();
@@ -602,6 +604,15 @@ fn prepare_device(kind: DeviceKind) -> Result<Route, linerate_sys::Error> {
         }
     }
     Route::open()
+}
+
+/// Adds a bridge with the device's address. Returns its number.
+fn add_bridge(route: &mut Route) -> Result<u32, linerate_sys::Error> {
+    route.add_link("bridge", BRIDGE)?;
+    let bridge = route.index_of(BRIDGE)?;
+    give(route, bridge, address::DEVICE.into())?;
+    route.set_up(bridge)?;
+    Ok(bridge)
 }
 
 /// Adds an address; false where the kernel has no such family.

@@ -153,6 +153,7 @@ fn tables_that_held_all_that_was_tried_are_not_shown_to_be_equal() {
             learn_frames_per_s: 1e4,
             learning: None,
             trials: 2,
+            iterations: Vec::new(),
             verdict: None,
             caveats: Vec::new(),
         };

@@ -17,8 +17,8 @@ use super::{bound, sum, trial};
 use crate::offered::{had_room, is_whole, of_number};
 use crate::terms;
 use linerate_model::{
-    AddressTable, Caveat, CaveatKind, DevicePlan, Firmness, FrameForm, FrameHeaders, FrameStream, FramesRun,
-    FramesTask, LearningRate, Mac, Message, Trial, TrialResult, Vary, VaryField, VaryOrder, message,
+    AddressIteration, AddressTable, Caveat, CaveatKind, DevicePlan, Firmness, FrameForm, FrameHeaders, FrameStream,
+    FramesRun, FramesTask, LearningRate, Mac, Message, Trial, TrialResult, Vary, VaryField, VaryOrder, message,
 };
 use linerate_search::{Bisect, BisectGoal, Counted, Search as _};
 use linerate_units::{FrameRate, FrameSize, Nanos, Ratio};
@@ -32,6 +32,7 @@ const GUESSES_AHEAD: u32 = 3;
 /// The ports, by their place in the plan.
 const TEST: u16 = 0;
 const LEARNING: u16 = 1;
+const MONITORING: u16 = 2;
 /// How often a probe that the tester did not send in full is run again.
 const HELD_UP_RETRIES: u32 = 3;
 /// The rate is found to this share.
@@ -62,6 +63,7 @@ pub(crate) struct AddressTest {
     /// The search for the learning rate, once the capacity is known, and its next new address.
     rates: Option<(Bisect, u32)>,
     trials: u32,
+    iterations: Vec<AddressIteration>,
     caveats: Vec<Caveat>,
 }
 
@@ -97,6 +99,7 @@ impl AddressTest {
             learned: None,
             rates: None,
             trials: 0,
+            iterations: Vec::new(),
             caveats: Vec::new(),
         }
     }
@@ -202,6 +205,7 @@ impl AddressTest {
         let least = sum(&learned, |stream| stream.sent).min(sum(run, |stream| stream.sent));
         let has_room = had_room(run.result);
         let in_full = least >= u64::from(set.count) && has_room;
+        self.iterations.push(self.iteration(set, &learned, run, in_full));
         if !in_full && self.held_up < HELD_UP_RETRIES {
             self.held_up += 1;
             return false;
@@ -228,6 +232,27 @@ impl AddressTest {
             None => self.record_rate(set, &learned, unknown),
         }
         self.next(plan).is_none()
+    }
+
+    /// Returns what an iteration counted. Each of its trials has one stream.
+    fn iteration(&self, set: Set, learned: &FramesRun<'_>, found: &FramesRun<'_>, in_full: bool) -> AddressIteration {
+        let shown = sum(learned, |stream| stream.sent);
+        let sent = sum(found, |stream| stream.sent);
+        let flooded_to = |port| found.counts.streams.first().and_then(|stream| stream.flooded_at(port));
+        let share = shown.min(sent) as f64 / f64::from(set.count);
+        AddressIteration {
+            addresses: set.count,
+            learn_frames_per_s: set.rate.get() as f64,
+            shown,
+            test_frames_per_s: self.learn_rate.get() as f64,
+            sent,
+            received: sum(found, |stream| stream.received),
+            flooded: sum(found, |stream| stream.flooded),
+            flooded_to_test: flooded_to(TEST),
+            flooded_to_learning: flooded_to(LEARNING),
+            flooded_to_monitoring: flooded_to(MONITORING),
+            firmness: if in_full { Firmness::Firm } else { Firmness::NotFirm { offered: Some(share.min(1.0)) } },
+        }
     }
 
     /// Addresses of the set that the device did not know: they flooded, or their frames were lost.
@@ -381,6 +406,7 @@ impl AddressTest {
             learn_frames_per_s: self.learn_rate.get() as f64,
             learning,
             trials: self.trials,
+            iterations: self.iterations.clone(),
             verdict: Some(of_number(terms::ADDRESSES, learned.into(), self.flooded.map(u64::from), self.firmness())),
             caveats,
         }
@@ -396,7 +422,7 @@ fn duration(count: u32, rate: FrameRate) -> Nanos {
 mod tests {
     use super::super::tests::{counted, frames_of, plan};
     use super::*;
-    use linerate_model::{DeviceTest, FrameStreamCounts};
+    use linerate_model::{DeviceTest, FrameStreamCounts, PortFlood};
     use std::collections::BTreeSet;
 
     /// A switch with a table of addresses.
@@ -449,6 +475,7 @@ mod tests {
                 let base = low(stream.headers.destination_mac);
                 let known = (0..count).filter(|number| self.table.contains(&(base + number))).count() as u64;
                 counts.flooded = counts.sent - known;
+                counts.flooded_at.push(PortFlood { port: MONITORING, frames: counts.flooded });
                 counts.received = counts.sent - self.loses_every.map_or(0, |every| counts.sent / every);
             }
             if task.settle >= self.ageing {
@@ -501,6 +528,26 @@ mod tests {
             let (found, _) = table(Switch { held_up, ..Switch::new(1_000) }, 4_096, Nanos::default());
             assert_eq!((found.capacity, found.flooded_at), (1_000, Some(998)), "{held_up}");
         }
+    }
+
+    #[test]
+    fn each_iteration_counts_the_frames_of_its_ports() {
+        let (found, trials) = table(Switch::new(1_000), 2_000, Nanos::default());
+        assert_eq!(found.iterations.len() as u32 * 2, trials);
+        let first = &found.iterations[0];
+        assert_eq!((first.addresses, first.shown, first.sent, first.received), (2_000, 2_000, 2_000, 2_000));
+        let floods = [first.flooded_to_test, first.flooded_to_learning, first.flooded_to_monitoring];
+        assert_eq!((first.flooded, floods), (1_003, [Some(0), Some(0), Some(1_003)]));
+        let kept = found.iterations.iter().find(|iteration| iteration.addresses == 997).expect("the capacity");
+        assert!(kept.flooded == 0 && kept.firmness.is_firm(), "{kept:?}");
+    }
+
+    #[test]
+    fn held_up_iterations_are_not_firm() {
+        let (found, _) = table(Switch { held_up: 1, ..Switch::new(1_000) }, 4_096, Nanos::default());
+        let [first, second, ..] = &found.iterations[..] else { panic!("{found:?}") };
+        assert_eq!([first.addresses, second.addresses], [4_096, 4_096], "it is run again");
+        assert_eq!([first.firmness.is_firm(), second.firmness.is_firm()], [false, true]);
     }
 
     #[test]

@@ -45,6 +45,7 @@ impl BroadcastTest {
             frames_per_s: self.throughput.as_ref().map_or(0.0, |throughput| throughput.frames_per_s),
             firmness: self.throughput.as_ref().map_or(Firmness::NotFirm { offered: None }, |found| found.firmness),
             ports,
+            device_load: self.throughput.as_ref().and_then(|throughput| throughput.device_load.clone()),
             caveats: run.result.caveats.clone(),
         })
     }

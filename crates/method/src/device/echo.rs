@@ -51,6 +51,7 @@ impl EchoTest {
                 tester_limit: found.tester_limit,
                 trials: found.trials,
                 trial_time: found.trial_time,
+                device_load: found.device_load,
                 limit: found.limit,
                 verdict: found.verdict,
                 caveats,

@@ -6,8 +6,8 @@
 use super::load;
 use crate::offered::Offer;
 use linerate_model::{
-    Caveat, Confidence, DevicePlan, ForwardPressure, FrameTesterLimit, FramesRun, Limit, MessageValue, Presence,
-    Verdict, message,
+    Caveat, Confidence, DeviceLoad, DevicePlan, ForwardPressure, FrameTesterLimit, FramesRun, Limit, MessageValue,
+    Presence, Verdict, message,
 };
 use linerate_units::{FrameRate, FrameSize, Nanos};
 
@@ -31,7 +31,7 @@ pub(crate) struct ForwardPressureTest {
     trials: Vec<Trial>,
     tester_limit: Option<TesterLimit>,
     caveats: Vec<Caveat>,
-    device_loads: Vec<Option<linerate_model::DeviceLoad>>,
+    device_loads: Vec<Option<DeviceLoad>>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -119,6 +119,7 @@ impl ForwardPressureTest {
             offered_frames_per_s: offered,
             forwarded_frames_per_s: forwarded,
             presence,
+            device_load: self.device_loads.last().cloned().flatten(),
             tester_limit: self.tester_limit.as_ref().map(|limit| FrameTesterLimit {
                 record: limit.record.clone(),
                 interleaved: limit.interleaved,

@@ -82,9 +82,13 @@ impl Metric {
         let latency = found.latency.iter().find(|cell| cell.frame_bytes == size);
         let burst = found.burst.iter().find(|cell| cell.frame_bytes == size);
         let addresses = found.addresses.as_ref().filter(|table| table.frame_bytes == size);
+        let echo = found.echo.iter().find(|cell| cell.frame_bytes == size);
+        let forwarding = found.forwarding.iter().find(|cell| cell.frame_bytes == size);
         match self {
             Self::Throughput => throughput.map(|cell| cell.bits_per_s),
             Self::Frames => throughput.map(|cell| cell.frames_per_s),
+            Self::AtMaximumLoad => forwarding?.at_maximum_load_frames_per_s,
+            Self::MaximumForwarding => forwarding.map(|cell| cell.maximum_frames_per_s),
             Self::Share => throughput?.line_share,
             Self::Latency(percentile) => latency?.latency_ns.as_ref().map(|took| percentile.of(took)),
             Self::Loss => {
@@ -98,10 +102,11 @@ impl Metric {
                 let loads = [
                     throughput.and_then(|cell| cell.device_load.as_ref()),
                     latency.and_then(|cell| cell.device_load.as_ref()),
+                    echo.and_then(|cell| cell.device_load.as_ref()),
                 ];
                 loads.into_iter().flatten().find_map(|load| load.cpu)
             }
-            Self::Echoes => found.echo.iter().find(|cell| cell.frame_bytes == size).map(|cell| cell.answers_per_s),
+            Self::Echoes => echo.map(|cell| cell.answers_per_s),
             Self::Burst => burst?.frames.as_ref().map(|frames| frames.mean),
             Self::Buffer => burst?.buffer.as_ref().map(|buffer| buffer.corrected_ns),
             // A run that never recovered has no time, and an overload that lost nothing leaves none to measure.
@@ -126,6 +131,9 @@ impl Metric {
         match self {
             Self::Throughput | Self::Frames | Self::Share => {
                 all(&mut found.throughput.iter().filter(|cell| cell.frame_bytes == size).map(|cell| cell.firmness))
+            }
+            Self::MaximumForwarding => {
+                all(&mut found.forwarding.iter().filter(|cell| cell.frame_bytes == size).map(|cell| cell.firmness))
             }
             Self::Loss => {
                 let points = found.loss.iter().filter(|curve| curve.frame_bytes == size).flat_map(|c| &c.points);
@@ -313,6 +321,7 @@ mod tests {
             learn_frames_per_s: 1e4,
             learning: None,
             trials: 9,
+            iterations: Vec::new(),
             verdict: None,
             caveats: caveats(),
         };

@@ -64,6 +64,7 @@ impl Network {
                 }),
                 arrived: own.contains(&stream.to).then(|| arrived.clone()),
                 flooded: 0,
+                flooded_at: Vec::new(),
                 copies: stream
                     .copies_to
                     .iter()

@@ -73,11 +73,13 @@ impl Kind for Frames {
         for index in 0..task.streams.len() {
             let (mut sent, mut arrived, mut flooded) = (None::<FramesSent>, None::<FramesArrived>, 0);
             let mut copies = Vec::new();
+            let mut flooded_at = Vec::new();
             for part in counted.iter_mut().filter_map(|part| part.streams.get_mut(index)) {
                 sent = sent.or(part.sent.take());
                 arrived = arrived.or(part.arrived.take());
                 flooded += part.flooded;
                 copies.append(&mut part.copies);
+                flooded_at.append(&mut part.flooded_at);
             }
             let stream = &task.streams[index];
             let lacking = |port: u16, end: &str| {
@@ -95,7 +97,8 @@ impl Kind for Frames {
                 let missing = stream.copies_to.iter().find(|port| !counted(port));
                 return Err(lacking(missing.copied().unwrap_or(stream.to), "arrived"));
             }
-            streams.push(FrameStreamCounts::joined(sent, arrived, copies, flooded));
+            flooded_at.sort_by_key(|flood| flood.port);
+            streams.push(FrameStreamCounts { flooded_at, ..FrameStreamCounts::joined(sent, arrived, copies, flooded) });
         }
         // One that fell back to packet sockets is what the whole is measured by.
         let slower = counted.iter().any(|part| part.engine != FrameEngine::Xdp);

@@ -48,7 +48,8 @@ fn frames(part: &FramePartCounts) -> Extremes {
     // Rates of frames are taken over the trial's own time: one frame alone takes none.
     let counted = part.streams.iter().flat_map(|stream| {
         let sent = stream.sent.iter().map(|sent| sent.sent.max(sent.intended).max(sent.bytes));
-        sent.chain(stream.arrived.iter().map(|arrived| arrived.received.max(arrived.bytes)))
+        let floods = stream.flooded_at.iter().map(|flood| flood.frames);
+        sent.chain(stream.arrived.iter().map(|arrived| arrived.received.max(arrived.bytes))).chain(floods)
     });
     (counted.max().unwrap_or_default(), false)
 }

@@ -241,12 +241,17 @@ fn both_ways() -> [HostCounts; 2] {
         counted(vec![RoleCounts::Frames(FramePartCounts { engine: FrameEngine::Xdp, streams })], started)
     };
     let a = vec![
-        FrameStreamPart { sent: Some(sent(1_000, 5_000)), arrived: None, flooded: 3, copies: Vec::new() },
-        FrameStreamPart { sent: None, arrived: Some(arrived(500, None)), flooded: 0, copies: Vec::new() },
+        FrameStreamPart { sent: Some(sent(1_000, 5_000)), arrived: None, flooded: 3, ..FrameStreamPart::default() },
+        FrameStreamPart { sent: None, arrived: Some(arrived(500, None)), ..FrameStreamPart::default() },
     ];
     let b = vec![
-        FrameStreamPart { sent: None, arrived: Some(arrived(990, Some(6_000))), flooded: 4, copies: Vec::new() },
-        FrameStreamPart { sent: Some(sent(500, 9_000)), arrived: None, flooded: 0, copies: Vec::new() },
+        FrameStreamPart {
+            sent: None,
+            arrived: Some(arrived(990, Some(6_000))),
+            flooded: 4,
+            ..FrameStreamPart::default()
+        },
+        FrameStreamPart { sent: Some(sent(500, 9_000)), arrived: None, ..FrameStreamPart::default() },
     ];
     [part(a, 50), part(b, 40)]
 }

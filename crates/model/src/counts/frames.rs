@@ -40,6 +40,9 @@ pub struct FrameStreamCounts {
     pub reordered: u64,
     /// Copies that arrived at other ports of the trial.
     pub flooded: u64,
+    /// The same by port, in the order of the ports. Empty if nothing flooded, or if the agent did not count each port.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub flooded_at: Vec<PortFlood>,
     /// Arrivals at the further ports of the stream, in its order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub copies: Vec<PortArrivals>,
@@ -79,6 +82,14 @@ impl FrameStreamCounts {
     pub fn misforwarded(&self) -> u64 {
         self.flooded.min(self.sent.saturating_sub(self.received))
     }
+
+    /// Returns the copies that flooded to a port, or `None` if they were not counted by port.
+    pub fn flooded_at(&self, port: u16) -> Option<u64> {
+        if self.flooded > 0 && self.flooded_at.is_empty() {
+            return None;
+        }
+        Some(self.flooded_at.iter().filter(|flood| flood.port == port).map(|flood| flood.frames).sum())
+    }
 }
 
 /// What one host counted of a trial.
@@ -99,6 +110,9 @@ pub struct FrameStreamPart {
     pub arrived: Option<FramesArrived>,
     /// Copies that arrived at ports of this host that they were not meant for.
     pub flooded: u64,
+    /// The same by port.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub flooded_at: Vec<PortFlood>,
     /// Arrivals at the further ports of the stream that are at this host.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub copies: Vec<PortArrivals>,
@@ -111,6 +125,15 @@ pub struct PortArrivals {
     pub port: u16,
     /// The frames.
     pub arrived: FramesArrived,
+}
+
+/// Copies of a stream that flooded to a port.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PortFlood {
+    /// Index of the port.
+    pub port: u16,
+    /// The copies.
+    pub frames: u64,
 }
 
 /// What a host sent of a stream.
@@ -173,6 +196,7 @@ impl FrameStreamCounts {
             duplicates: arrived.duplicates,
             reordered: arrived.reordered,
             flooded,
+            flooded_at: Vec::new(),
             copies,
             last_gap,
             sent_bytes: sent.bytes,

@@ -1,7 +1,7 @@
 //! What tests of a device beyond its steady rates find: search goals, bursts, recovery, echo.
 
 use super::FrameTesterLimit;
-use crate::{Caveat, Firmness, Limit, Verdict};
+use crate::{Caveat, DeviceLoad, Firmness, Limit, Verdict};
 use linerate_units::{FrameRate, Nanos, Ratio};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -157,6 +157,9 @@ pub struct EchoRate {
     pub trials: u32,
     /// Length of the trial that decided.
     pub trial_time: Nanos,
+    /// The device's own load in the trial that decided. `None` if it was not asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device_load: Option<DeviceLoad>,
     /// What limited it, in one word: the verdict's.
     pub limit: Limit,
     /// What limited it, and why.

@@ -131,6 +131,9 @@ pub struct ForwardPressure {
     pub forwarded_frames_per_s: f64,
     /// Whether the device forwards more than the medium allows.
     pub presence: Presence,
+    /// The device's own load in the longer trial. `None` if it was not asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device_load: Option<DeviceLoad>,
     /// Tester limit. `None` if it was not calibrated.
     pub tester_limit: Option<FrameTesterLimit>,
     /// Limit of the load, with the finding in words.
@@ -214,6 +217,9 @@ pub struct Broadcast {
     pub firmness: Firmness,
     /// Each receiving port.
     pub ports: Vec<BroadcastPort>,
+    /// The device's own load at that rate. `None` if it was not asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device_load: Option<DeviceLoad>,
     /// Caveats of the latency trial.
     pub caveats: Vec<Caveat>,
 }

@@ -90,11 +90,42 @@ pub struct AddressTable {
     pub learning: Option<LearningRate>,
     /// Trials this took.
     pub trials: u32,
+    /// Iterations of both searches, in the order in which they ran.
+    #[serde(default)]
+    pub iterations: Vec<AddressIteration>,
     /// What limited it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<Verdict>,
     /// Doubts.
     pub caveats: Vec<Caveat>,
+}
+
+/// One iteration of an address test (RFC 2889 sections 5.7 and 5.8): addresses were shown at the learning port, then the test
+/// port sent a frame to each.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct AddressIteration {
+    /// Number of addresses.
+    pub addresses: u32,
+    /// Rate at which they were shown, in frames per second.
+    pub learn_frames_per_s: f64,
+    /// Learning frames sent.
+    pub shown: u64,
+    /// Load of the test frames, in frames per second.
+    pub test_frames_per_s: f64,
+    /// Test frames sent.
+    pub sent: u64,
+    /// Test frames received at the learning port, where their addresses are.
+    pub received: u64,
+    /// Test frames that flooded, all ports together.
+    pub flooded: u64,
+    /// Test frames that flooded to the test port. `None` if the agent did not count each port.
+    pub flooded_to_test: Option<u64>,
+    /// Test frames that flooded to the learning port: none, because all of them are for it.
+    pub flooded_to_learning: Option<u64>,
+    /// Test frames that flooded to the monitoring port.
+    pub flooded_to_monitoring: Option<u64>,
+    /// Whether the tester showed and asked for all addresses.
+    pub firmness: Firmness,
 }
 
 /// The highest rate at which every new address is learned (RFC 2889 section 5.8).

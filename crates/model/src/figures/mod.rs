@@ -13,7 +13,7 @@ mod transact;
 
 pub use copy::{CopyClient, CopyFigures, SizeClass, StageShare, WorkShare};
 pub use flow::{CpuCost, CpuCosts, FlowFigures, RateRange, ReceivedRates, SentRates, Share, TcpSummary};
-pub use frames::{AddressTable, FlowRate, FrameFlow, LearningRate};
+pub use frames::{AddressIteration, AddressTable, FlowRate, FrameFlow, LearningRate};
 pub use hops::{DelayChange, HopDelay, HopFigures, OneWayDelay, OneWayFigures, WayFigures};
 pub use loaded_latency::{AddedDelay, DelayGrade, LoadedLatency, RoundTripsPerMinute};
 pub use nfs::{NfsFigures, OperationFigures};

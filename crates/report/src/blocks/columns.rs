@@ -27,6 +27,7 @@ pub const DEVICE_OFFERED_SHARE: Column = column!(
 );
 pub const DEVICE_SHORTEST: Column = column!("column-device-shortest", "shortest", "the quickest frame");
 pub const FIGURE: Column = column!("column-figure", "figure", "what is compared");
+pub const FORWARDING_RATE: Column = column!("column-fr", "FR", "forwarding rate, frames/s");
 pub const FRAME: Column = column!("column-frame", "frame", "bytes of a frame, FCS counted");
 pub const FRAME_B: Column = column!("column-frame-b", "frame, B", "bytes of a frame, FCS counted");
 pub const FRAME_P50: Column = column!("column-frame-p50", "p50", "median latency");
@@ -45,6 +46,7 @@ pub const MOL: Column = column!("column-mol", "MOL", "maximum offered load that 
 pub const OF_LINE: Column = column!("column-of-line", "of line", "share of what the lines of all directions carry");
 pub const OF_TESTER: Column =
     column!("column-of-tester", "of tester", "share of what the tester reaches without the device");
+pub const OLOAD: Column = column!("column-oload", "Oload", "offered load, frames/s");
 pub const OVER_TIME_RUN: Column = column!("column-over-time-run", "run", "the run, and what its line shows");
 pub const P50: Column = column!("column-p50", "p50", "median response time");
 pub const P90: Column = column!("column-p90", "p90", "90th percentile of the response time");

@@ -6,7 +6,7 @@ use linerate_study::{Claim, Study, StudyFile, Translation, html, json, markdown,
 use std::path::Path;
 
 /// Studies that are measured in the lab.
-const MEASURED: [&str; 3] = ["lab-devices", "lab-hirosaki", "lab-kdd"];
+const MEASURED: [&str; 4] = ["lab-devices", "lab-hirosaki", "lab-kdd", "lab-l3switch"];
 const JAPANESE: Language = Language::Japanese;
 
 /// Returns a study of the tree without its Japanese texts.

@@ -5,7 +5,7 @@
 
 use crate::Error;
 use crate::namespace::NetNamespace;
-use aya::maps::{Array, DevMap, Map, MapData, MapError};
+use aya::maps::{Array, DevMap, HashMap, Map, MapData, MapError};
 use aya::programs::{ProgramError, RawTracePoint, TestRun, TestRunAttrs, TestRunOptions, Xdp, XdpMode};
 use aya::{Ebpf, EbpfLoader};
 use std::io;
@@ -325,6 +325,7 @@ pub struct Reception<'a> {
 pub struct Receiver {
     counters: Array<MapData, [u64; COUNTER_WORDS]>,
     latencies: Array<MapData, [u64; BUCKETS]>,
+    floods: HashMap<MapData, [u32; 2], u64>,
     generic: Vec<(u32, Error)>,
     _program: Ebpf,
 }
@@ -363,6 +364,7 @@ impl Receiver {
             }
         }
         let latencies = map(&mut program, "latencies")?;
+        let floods = map(&mut program, "floods")?;
 
         let xdp = xdp(&mut program, "receive")?;
         xdp.load().map_err(|error| failed("bpf(BPF_PROG_LOAD)", "the receiving program", error))?;
@@ -383,7 +385,7 @@ impl Receiver {
         if polled && generic.is_empty() && follow_polls(&mut program).is_ok() {
             read_every(READING)?;
         }
-        Ok(Self { counters, latencies, generic, _program: program })
+        Ok(Self { counters, latencies, floods, generic, _program: program })
     }
 
     /// The ports whose driver does not take the program, and why: there it runs later, in the generic path.
@@ -398,6 +400,17 @@ impl Receiver {
             self.counters.get(&slot, 0).map_err(|error| map_failed("counters", error))?;
         let last_gap = (last_gap != 0).then_some(last_gap);
         Ok(Arrived { received, duplicates, reordered, flooded, first, last, expected, last_gap, bytes })
+    }
+
+    /// Returns the frames so far that arrived where they were not to: stream, interface and their number. Of very many streams
+    /// and interfaces some are left out; [`Arrived::flooded`] has them all.
+    pub fn floods(&self) -> Result<Vec<(u32, u32, u64)>, Error> {
+        let mut floods = Vec::new();
+        for entry in self.floods.iter() {
+            let ([stream, interface], frames) = entry.map_err(|error| map_failed("floods", error))?;
+            floods.push((stream, interface, frames));
+        }
+        Ok(floods)
     }
 
     /// Returns the latencies in `slot`: nanoseconds and the number of frames.

@@ -1,13 +1,14 @@
 //! The address table of a switch (RFC 2889 sections 5.7 and 5.8), the same for every form of report.
 
 use crate::blocks::columns;
+use crate::blocks::section::{Block, Section};
 use crate::blocks::table::Table;
 use crate::column;
 use crate::figures::{grouped, per_second};
 use crate::language::Language;
 use crate::said;
 use crate::wording::firmness;
-use linerate_model::{AddressTable, DeviceFound};
+use linerate_model::{AddressIteration, AddressTable, DeviceFound, Record};
 use std::collections::BTreeMap;
 
 /// The table.
@@ -49,6 +50,49 @@ pub(crate) fn table(lang: Language, outcome: &DeviceFound) -> Option<Table> {
     )
 }
 
+/// Returns the section with the iterations of the searches, as RFC 2889 sections 5.7.4 and 5.8.4 ask for.
+pub(crate) fn iterations(lang: Language, record: &Record) -> Option<Section> {
+    let (_, outcome) = record.device()?;
+    let table = iteration_table(lang, outcome.addresses.as_ref()?)?;
+    let heading = said!(lang, "addresses-iterations", "Iterations of the address test");
+    Section::summary("iterations", heading, vec![Block::Table(table)])
+}
+
+fn iteration_table(lang: Language, found: &AddressTable) -> Option<Table> {
+    let columns = vec![
+        column!("column-addresses", "addresses", "number of addresses, shown at the learning port"),
+        column!("column-learn-rate", "learned at", "rate at which they were shown, addresses/s"),
+        column!("column-test-load", "load", "load of the test frames, frames/s"),
+        column!("column-test-frames", "offered", "test frames sent by the test port, one to each address"),
+        column!("column-at-learning-port", "received", "test frames received at the learning port, where they belong"),
+        column!("column-test-flooded", "flooded", "test frames that flooded, all ports together"),
+        column!("column-flooded-to-test", "Tport", "test frames that flooded to the test port"),
+        column!("column-flooded-to-learning", "Lport", "test frames that flooded to the learning port"),
+        column!("column-flooded-to-monitoring", "Mport", "test frames that flooded to the monitoring port"),
+        column!("column-shown", "shown", "learning frames sent by the learning port").ranked(1),
+    ];
+    let row = |iteration: &AddressIteration| {
+        vec![
+            Some(grouped(iteration.addresses.into())),
+            per_second(iteration.learn_frames_per_s),
+            per_second(iteration.test_frames_per_s),
+            Some(firmness::shown(grouped(iteration.sent), iteration.firmness)),
+            Some(grouped(iteration.received)),
+            Some(grouped(iteration.flooded)),
+            iteration.flooded_to_test.map(grouped),
+            iteration.flooded_to_learning.map(grouped),
+            iteration.flooded_to_monitoring.map(grouped),
+            Some(grouped(iteration.shown)),
+        ]
+    };
+    let caption = said!(
+        lang,
+        "addresses-caption-iterations",
+        "Each iteration, with the frames that flooded to each port (RFC 2889 sections 5.7 and 5.8)"
+    );
+    Table::filled(caption, columns, found.iterations.iter().map(row).collect())
+}
+
 /// Columns that [`csv_rows`] adds to those of every device test.
 pub(crate) const CSV_COLUMNS: [&str; 4] = ["addresses", "own_addresses", "flooded_at_addresses", "learned_per_s"];
 
@@ -75,6 +119,22 @@ mod tests {
     use super::*;
     use linerate_model::{Firmness, LearningRate};
 
+    fn iteration(addresses: u32, flooded: Option<u64>) -> AddressIteration {
+        AddressIteration {
+            addresses,
+            learn_frames_per_s: 10_000.0,
+            shown: addresses.into(),
+            test_frames_per_s: 10_000.0,
+            sent: addresses.into(),
+            received: addresses.into(),
+            flooded: flooded.unwrap_or(1),
+            flooded_to_test: flooded.map(|_| 0),
+            flooded_to_learning: flooded.map(|_| 0),
+            flooded_to_monitoring: flooded,
+            firmness: Firmness::Firm,
+        }
+    }
+
     fn outcome() -> DeviceFound {
         let firmness = Firmness::Firm;
         let learning = LearningRate { addresses: 997, frames_per_s: 50_000.0, firmness, flooded_at_frames_per_s: None };
@@ -88,6 +148,7 @@ mod tests {
             flooded_at: Some(998),
             learn_frames_per_s: 10_000.0,
             learning: Some(learning),
+            iterations: vec![iteration(2_000, Some(1_003)), iteration(997, Some(0)), iteration(998, None)],
             trials: 6,
             caveats: Vec::new(),
         };
@@ -108,6 +169,17 @@ mod tests {
         outcome.addresses.iter_mut().for_each(|table| table.flooded_at = None);
         let shown = table(Language::English, &outcome).expect("a table");
         assert_eq!(shown.rows[0][1].as_deref(), Some("at least 1,000"));
+    }
+
+    #[test]
+    fn iterations_show_what_flooded_to_each_port() {
+        let found = outcome().addresses.expect("a table");
+        let table = iteration_table(Language::English, &found).expect("iterations");
+        let shown: Vec<Vec<&str>> =
+            table.rows.iter().map(|row| row.iter().map(|cell| cell.as_deref().unwrap_or("")).collect()).collect();
+        let flooded = ["2,000", "10,000", "10,000", "2,000", "2,000", "1,003", "0", "0", "1,003", "2,000"];
+        assert_eq!((shown.len(), &shown[0][..]), (3, &flooded[..]));
+        assert_eq!(shown[2][5..9], ["1", "", "", ""], "an agent that counted all ports together");
     }
 
     #[test]

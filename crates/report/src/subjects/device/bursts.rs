@@ -1,5 +1,6 @@
 //! Bursts and the buffer they fill, recovery from overload, echo: tables and rows of a CSV file.
 
+use super::{cpu, csv_load, without_empty};
 use crate::blocks::columns;
 use crate::blocks::table::Table;
 use crate::column;
@@ -112,6 +113,7 @@ fn echo(lang: Language, outcome: &DeviceFound) -> Option<Table> {
         column!("column-frame-target", "frame, target", "bytes of a frame, FCS counted, and who answers"),
         column!("column-answers-s", "answers/s", "the highest rate of echo requests that were all answered"),
         column!("column-loses-at", "loses at", "the lowest rate at which requests went unanswered"),
+        columns::DEVICE_CPU.ranked(1),
         columns::LIMIT,
     ];
     let row = |cell: &linerate_model::EchoRate| {
@@ -121,14 +123,13 @@ fn echo(lang: Language, outcome: &DeviceFound) -> Option<Table> {
                 .or_else(|| Some("0".to_owned()))
                 .map(|rate| firmness::shown(rate, cell.firmness)),
             cell.lost_at_requests_per_s.and_then(per_second),
+            cell.device_load.as_ref().and_then(cpu),
             Some(lang.text(cell.limit.text())),
         ]
     };
-    Table::filled(
-        said!(lang, "bursts-caption-echo", "Echo requests answered"),
-        columns,
-        outcome.echo.iter().map(row).collect(),
-    )
+    let rows = outcome.echo.iter().map(row).collect();
+    let table = Table::filled(said!(lang, "bursts-caption-echo", "Echo requests answered"), columns, rows)?;
+    Some(without_empty(table, &columns::DEVICE_CPU))
 }
 
 /// The doubts of every size.
@@ -174,6 +175,7 @@ pub(crate) fn csv_rows(outcome: &DeviceFound) -> Vec<BTreeMap<&'static str, Stri
         let mut row = head("echo", cell.frame_bytes);
         row.insert("frames_per_s", cell.answers_per_s.to_string());
         row.insert("limit", cell.limit.to_string());
+        row.extend(csv_load(cell.device_load.as_ref()));
         row.extend(firmness::csv(cell.firmness));
         rows.push(row);
     }

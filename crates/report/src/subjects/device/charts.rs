@@ -4,21 +4,28 @@ use crate::blocks::axis::{Axis, Scale, latency_axis, rate_axis, size_ticks};
 use crate::blocks::chart::{Chart, SERIES};
 use crate::blocks::columns;
 use crate::blocks::drawing::{Drawing, Point, Series};
-use crate::blocks::table::Table;
+use crate::blocks::table::{Column, Table};
 use crate::column;
 use crate::figures::{grouped, nanos, per_second, percent, rate};
 use crate::language::Language;
 use crate::said;
 use crate::subjects::device::bursts::frames;
-use crate::subjects::device::cells::line_frames;
-use crate::subjects::device::line_share;
+use crate::subjects::device::cells::{line_frames, streams_together};
+use crate::subjects::device::{cpu, line_share, without_empty};
 use crate::wording::firmness;
 use linerate_model::Text;
 use linerate_model::text;
 use linerate_model::{
-    BackToBack, BufferTime, DeviceFound, DeviceLoad, DevicePlan, Forwarding, FrameLatency, Latency, LossPoint, Record,
-    Throughput,
+    BackToBack, BufferTime, DeviceFound, DeviceLoad, DevicePlan, Forwarding, ForwardingPoint, FrameLatency, Latency,
+    LossPoint, Record, Throughput,
 };
+
+const CPU_AT_MFR: Column = column!(
+    "column-cpu-at-mfr",
+    "CPU at MFR",
+    "busy share of the device's CPUs together, and of its busiest, at the maximum forwarding rate"
+);
+const CPU_AT_MOL: Column = column!("column-cpu-at-mol", "CPU at MOL", "the same at the maximum offered load");
 
 /// Returns all charts that the record supports.
 pub(crate) fn all(lang: Language, record: &Record) -> Vec<Chart> {
@@ -34,6 +41,7 @@ pub(crate) fn all(lang: Language, record: &Record) -> Vec<Chart> {
     charts.extend(latency(lang, outcome));
     charts.extend(buffer(lang, outcome));
     charts.extend(load(lang, outcome));
+    charts.extend(load_by_offered(lang, outcome));
     charts
 }
 
@@ -64,11 +72,7 @@ fn throughput(lang: Language, plan: &DevicePlan, outcome: &DeviceFound, unit: &U
     cells.sort_by_key(|cell| cell.frame_bytes);
     let low = cells.first()?.frame_bytes;
     let high = cells.last()?.frame_bytes;
-    let ways = if plan.directions.len() > 1 {
-        said!(lang, "device-charts-axis-both-ways", ", both ways together")
-    } else {
-        String::new()
-    };
+    let ways = streams_together(lang, plan);
     let title = format!("{}{ways}", lang.text(unit.title));
     let at = |cell: &Throughput, frames: f64| (f64::from(cell.frame_bytes), (unit.of)(frames, cell.frame_bytes));
     let point = |cell: &Throughput, frames: f64, label: &dyn Fn(u32, String) -> String| {
@@ -170,17 +174,18 @@ fn forwarding(lang: Language, plan: &DevicePlan, outcome: &DeviceFound) -> Optio
     let low = cells.first()?.frame_bytes;
     let high = cells.last()?.frame_bytes;
     let title = said!(lang, "device-charts-title-forwarding", "Forwarding rates by frame size");
-    let point = |bytes: u32, frames: f64, name: &str| Point {
+    let point = |bytes: u32, frames: f64, name: &str, load: Option<&DeviceLoad>| Point {
         x: f64::from(bytes),
         y: frames,
         spread: None,
         label: said!(
             lang,
             "device-charts-point-forwarding",
-            "{bytes}-byte frames: {name} {rate}",
+            "{bytes}-byte frames: {name} {rate}{cpu}",
             bytes = bytes,
             name = name,
-            rate = FRAMES.show(frames)
+            rate = FRAMES.show(frames),
+            cpu = with_cpu(lang, load)
         ),
     };
     let mut series = Vec::new();
@@ -192,30 +197,53 @@ fn forwarding(lang: Language, plan: &DevicePlan, outcome: &DeviceFound) -> Optio
     if !line.is_empty() {
         legend.push(("limit", said!(lang, "device-charts-legend-line", "what the line carries")));
         let loads =
-            cells.iter().filter_map(|cell| Some(point(cell.frame_bytes, cell.maximum_load_frames_per_s?, "MOL")));
+            cells.iter().filter_map(|cell| Some(point(cell.frame_bytes, cell.maximum_load_frames_per_s?, "MOL", None)));
         series.push(Series { class: "limit", line, points: loads.collect() });
     }
     legend.push((SERIES[0], said!(lang, "device-charts-legend-mfr", "the maximum forwarding rate (MFR)")));
-    let highest = cells.iter().map(|cell| point(cell.frame_bytes, cell.maximum_frames_per_s, "MFR"));
+    let highest = cells
+        .iter()
+        .map(|cell| point(cell.frame_bytes, cell.maximum_frames_per_s, "MFR", load_at_maximum_rate(outcome, cell)));
     series.push(Series { class: SERIES[0], line: Vec::new(), points: highest.collect() });
     legend.push((SERIES[1], said!(lang, "device-charts-legend-frmol", "at the maximum offered load (FRMOL)")));
-    let at_maximum =
-        cells.iter().filter_map(|cell| Some(point(cell.frame_bytes, cell.at_maximum_load_frames_per_s?, "FRMOL")));
+    let at_maximum = cells.iter().filter_map(|cell| {
+        let load = cell.points.first().and_then(|point| point.device_load.as_ref());
+        Some(point(cell.frame_bytes, cell.at_maximum_load_frames_per_s?, "FRMOL", load))
+    });
     series.push(Series { class: SERIES[1], line: Vec::new(), points: at_maximum.collect() });
     let mut rows = Vec::new();
     for cell in &cells {
         rows.push(vec![
             Some(cell.frame_bytes.to_string()),
             per_second(cell.maximum_frames_per_s).map(|rate| firmness::shown(rate, cell.firmness)),
+            load_at_maximum_rate(outcome, cell).and_then(cpu),
             cell.at_maximum_load_frames_per_s.and_then(per_second),
+            cell.points.first().and_then(|point| point.device_load.as_ref()).and_then(cpu),
             cell.maximum_load_frames_per_s.and_then(per_second),
         ]);
     }
-    let columns = vec![columns::FRAME_B, columns::MFR, columns::FRMOL, columns::MOL];
+    let columns = vec![columns::FRAME_B, columns::MFR, CPU_AT_MFR, columns::FRMOL, CPU_AT_MOL, columns::MOL];
     let table = Table { caption: title.clone(), columns, rows };
+    let table = without_empty(without_empty(table, &CPU_AT_MFR), &CPU_AT_MOL);
     let x = size_axis(lang, &sizes(&cells, |cell| cell.frame_bytes));
     let drawing = Drawing::Lines { x, y: reaching(lang, &FRAMES, &series), series };
     Some(Chart { title, legend, drawing, table })
+}
+
+/// Returns the device's load at the maximum forwarding rate, which may be that of the throughput.
+fn load_at_maximum_rate<'a>(outcome: &'a DeviceFound, cell: &'a Forwarding) -> Option<&'a DeviceLoad> {
+    let is_highest = |point: &&ForwardingPoint| point.forwarded_frames_per_s >= cell.maximum_frames_per_s;
+    if let Some(point) = cell.points.iter().find(is_highest) {
+        return point.device_load.as_ref();
+    }
+    let throughput = outcome.throughput.iter().find(|throughput| throughput.frame_bytes == cell.frame_bytes)?;
+    throughput.device_load.as_ref()
+}
+
+/// Returns what the label of a point adds about the device's CPU use, or nothing if that is unknown.
+fn with_cpu(lang: Language, load: Option<&DeviceLoad>) -> String {
+    let cpu = load.and_then(cpu);
+    cpu.map(|cpu| said!(lang, "device-charts-point-with-cpu", ", device CPU {cpu}", cpu = cpu)).unwrap_or_default()
 }
 
 /// The sizes of a theoretical line: dense, and those of both ends.
@@ -532,12 +560,75 @@ fn load(lang: Language, outcome: &DeviceFound) -> Option<Chart> {
         ],
         rows: cells.iter().map(row).collect(),
     };
-    let y = Axis {
-        title: said!(lang, "device-charts-axis-cpu", "CPU time in use"),
-        scale: Scale::Linear(100.0),
-        ticks: (0..=5).map(|fifth| (f64::from(fifth) * 20.0, format!("{} %", fifth * 20))).collect(),
-    };
+    let y = cpu_axis(lang);
     let legend = drawn.iter().map(|(class, (words, _))| (*class, lang.text(words))).collect();
     let x = size_axis(lang, &sizes(&cells, |cell| cell.frame_bytes));
     Some(Chart { drawing: Drawing::Lines { x, y, series }, title, legend, table })
+}
+
+/// The device's CPU use at each load of the forwarding tests, a line for each frame size: of its busiest CPU, or of all
+/// together if the device does not report each.
+fn load_by_offered(lang: Language, outcome: &DeviceFound) -> Option<Chart> {
+    let points = outcome.forwarding.iter().flat_map(|cell| &cell.points);
+    let loads = points.filter_map(|point| point.device_load.as_ref().filter(|load| load.cpu.is_some()));
+    let loads: Vec<&DeviceLoad> = loads.collect();
+    let source = crate::figures::plain(&loads.first()?.source);
+    let share: fn(&DeviceLoad) -> Option<f64> =
+        if loads.iter().all(|load| load.busiest_cpu.is_some()) { |load| load.busiest_cpu } else { |load| load.cpu };
+    let title = said!(
+        lang,
+        "device-charts-title-cpu-by-load",
+        "The device's CPU use by offered load ({source})",
+        source = source
+    );
+    let mut series = Vec::new();
+    let mut legend = Vec::new();
+    let mut rows = Vec::new();
+    let mut highest: f64 = 0.0;
+    let mut classes = SERIES.into_iter();
+    for cell in &outcome.forwarding {
+        let mut drawn = Vec::new();
+        for point in &cell.points {
+            let Some(load) = &point.device_load else { continue };
+            let Some(busy) = share(load).filter(|share| share.is_finite()) else { continue };
+            let offered = per_second(point.offered_frames_per_s).unwrap_or_else(|| "0".to_owned());
+            highest = highest.max(point.offered_frames_per_s);
+            rows.push(vec![
+                Some(cell.frame_bytes.to_string()),
+                Some(firmness::shown(offered.clone(), point.firmness)),
+                per_second(point.forwarded_frames_per_s),
+                cpu(load),
+            ]);
+            let label = said!(
+                lang,
+                "device-charts-point-cpu-by-load",
+                "{bytes}-byte frames at {frames} frames/s: {share} busy",
+                bytes = grouped(cell.frame_bytes.into()),
+                frames = offered,
+                share = percent(busy).unwrap_or_default()
+            );
+            drawn.push(Point { x: point.offered_frames_per_s, y: busy * 100.0, spread: None, label });
+        }
+        if drawn.is_empty() {
+            continue;
+        }
+        let Some(class) = classes.next() else { continue };
+        let bytes = grouped(cell.frame_bytes.into());
+        legend.push((class, said!(lang, "device-charts-legend-size", "{bytes}-byte frames", bytes = bytes)));
+        series.push(Series { class, line: drawn.iter().map(|point| (point.x, point.y)).collect(), points: drawn });
+    }
+    let columns = vec![columns::FRAME_B, columns::OLOAD, columns::FORWARDING_RATE, columns::DEVICE_CPU];
+    let table = Table::filled(title.clone(), columns, rows)?;
+    let offered = said!(lang, "device-charts-axis-load", "offered load, frames a second");
+    let x = Axis::rate(lang, offered, "/s", highest);
+    Some(Chart { drawing: Drawing::Lines { x, y: cpu_axis(lang), series }, title, legend, table })
+}
+
+/// The axis of CPU use, 0 to 100 %.
+fn cpu_axis(lang: Language) -> Axis {
+    Axis {
+        title: said!(lang, "device-charts-axis-cpu", "CPU time in use"),
+        scale: Scale::Linear(100.0),
+        ticks: (0..=5).map(|fifth| (f64::from(fifth) * 20.0, format!("{} %", fifth * 20))).collect(),
+    }
 }

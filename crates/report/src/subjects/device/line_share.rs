@@ -9,7 +9,7 @@ use crate::blocks::table::Table;
 use crate::figures::{per_second, percent};
 use crate::language::Language;
 use crate::said;
-use crate::subjects::device::cells::{line_frames, named};
+use crate::subjects::device::cells::{line_frames, named, streams_together};
 use crate::wording::firmness;
 use linerate_model::{DeviceFound, DevicePlan, Throughput};
 
@@ -19,11 +19,7 @@ pub(crate) fn chart(lang: Language, plan: &DevicePlan, outcome: &DeviceFound) ->
     if cells.is_empty() {
         return None;
     }
-    let ways = if plan.directions.len() > 1 {
-        said!(lang, "device-charts-axis-both-ways", ", both ways together")
-    } else {
-        String::new()
-    };
+    let ways = streams_together(lang, plan);
     let title = format!(
         "{}{ways}",
         said!(lang, "line-share-title", "Throughput as a share of the line (RFC 2544 section 26.1)")

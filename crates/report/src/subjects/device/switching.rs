@@ -91,13 +91,13 @@ fn loads(lang: Language, outcome: &DeviceFound) -> Option<Table> {
             "frame, Iload",
             "bytes of a frame, and intended load in frames/s, all ports together"
         ),
-        column!("column-oload", "Oload", "offered load, frames/s"),
-        column!("column-fr", "FR", "forwarding rate, frames/s"),
+        columns::OLOAD,
+        columns::FORWARDING_RATE,
         column!("column-forwarding-lost", "lost", "share of the frames sent that did not arrive"),
         column!("column-flood-count", "flooded", "frames received at other ports than their own").ranked(1),
         column!("column-misforwarded", "misforwarded", "frames that can have arrived at a wrong port only, at most")
             .ranked(2),
-        columns::DEVICE_CPU.ranked(1),
+        columns::DEVICE_CPU,
     ];
     let mut rows = Vec::new();
     for found in &outcome.forwarding {
@@ -194,6 +194,7 @@ fn forward_pressure(lang: Language, outcome: &DeviceFound) -> Option<Table> {
         column!("column-pressure-line", "line", "frames/s that the medium allows"),
         column!("column-pressure-offered", "offered", "frames/s that were offered, all senders together"),
         column!("column-pressure-forwarded", "forwarded", "frames/s that the device forwarded"),
+        columns::DEVICE_CPU,
         column!("column-senders", "senders", "sending ports").ranked(1),
     ];
     let row = |found: &ForwardPressure| {
@@ -203,11 +204,13 @@ fn forward_pressure(lang: Language, outcome: &DeviceFound) -> Option<Table> {
             per_second(found.line_frames_per_s),
             per_second(found.offered_frames_per_s),
             per_second(found.forwarded_frames_per_s),
+            found.device_load.as_ref().and_then(cpu),
             Some(found.senders.to_string()),
         ]
     };
     let caption = said!(lang, "switching-caption-pressure", "Forward pressure (RFC 2889 section 5.6)");
-    Table::filled(caption, columns, outcome.forward_pressure.iter().map(row).collect())
+    let table = Table::filled(caption, columns, outcome.forward_pressure.iter().map(row).collect())?;
+    Some(without_empty(table, &columns::DEVICE_CPU))
 }
 
 fn fault_name(lang: Language, fault: FrameFault) -> String {
@@ -266,6 +269,7 @@ fn broadcast(lang: Language, outcome: &DeviceFound) -> Option<Table> {
         column!("column-broadcast-rate", "rate", "the highest rate at which every port received every frame, frames/s"),
         column!("column-broadcast-received", "received", "frames received in the trial that decided"),
         column!("column-broadcast-latency", "latency", "latency of a single frame"),
+        columns::DEVICE_CPU,
     ];
     let mut rows = Vec::new();
     for found in &outcome.broadcast {
@@ -275,10 +279,12 @@ fn broadcast(lang: Language, outcome: &DeviceFound) -> Option<Table> {
                 per_second(found.frames_per_s).map(|rate| firmness::shown(rate, found.firmness)),
                 Some(grouped(port.received)),
                 port.latency_ns.map(nanos),
+                found.device_load.as_ref().and_then(cpu),
             ]);
         }
     }
-    Table::filled(said!(lang, "switching-caption-broadcast", "Broadcasts (RFC 2889 section 5.10)"), columns, rows)
+    let caption = said!(lang, "switching-caption-broadcast", "Broadcasts (RFC 2889 section 5.10)");
+    Some(without_empty(Table::filled(caption, columns, rows)?, &columns::DEVICE_CPU))
 }
 
 /// Returns the findings in words.
@@ -380,14 +386,16 @@ pub(crate) fn csv_rows(outcome: &DeviceFound) -> Vec<BTreeMap<&'static str, Stri
         }
     }
     for found in &outcome.forward_pressure {
-        rows.push(BTreeMap::from([
+        let mut row = BTreeMap::from([
             ("test", "forward-pressure".to_owned()),
             ("frame_bytes", found.frame_bytes.to_string()),
             ("intended_frames_per_s", found.offered_frames_per_s.to_string()),
             ("frames_per_s", found.forwarded_frames_per_s.to_string()),
             ("line_frames_per_s", found.line_frames_per_s.to_string()),
             ("outcome", presence_name(found.presence).to_owned()),
-        ]));
+        ]);
+        row.extend(csv_load(found.device_load.as_ref()));
+        rows.push(row);
     }
     for found in &outcome.faults {
         rows.push(BTreeMap::from([
@@ -408,6 +416,7 @@ pub(crate) fn csv_rows(outcome: &DeviceFound) -> Vec<BTreeMap<&'static str, Stri
                 ("received", port.received.to_string()),
                 ("latency_ns_p50", port.latency_ns.map(|latency| latency.to_string()).unwrap_or_default()),
             ]);
+            row.extend(csv_load(found.device_load.as_ref()));
             row.extend(firmness::csv(found.firmness));
             rows.push(row);
         }

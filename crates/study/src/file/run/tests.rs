@@ -435,4 +435,5 @@ fn documented_examples_are_read() {
     assert_eq!(runs(example).len(), 2 * 2 * 2 * 2 * 5);
     assert_eq!(runs(include_str!("../../../../../studies/lab-devices.toml")).len(), 2 * 2 * 4 * 3);
     assert_eq!(runs(include_str!("../../../../../studies/lab-hirosaki.toml")).len(), 2 * 3 * 3 * 2);
+    assert_eq!(runs(include_str!("../../../../../studies/lab-l3switch.toml")).len(), 4 * 3 * 2);
 }
