@@ -1,8 +1,10 @@
 //! Compares linerate with its peers on the same link, and measures linerate's own cost.
 
+mod callgrind;
 mod clock;
 mod compare;
 mod copy;
+mod counters;
 pub(crate) mod figure;
 mod fleet;
 mod fleet_store;
@@ -18,8 +20,11 @@ mod path;
 mod peers;
 mod ports;
 pub(crate) mod read;
+mod runs;
+mod served;
 mod store;
 mod view;
+mod why;
 mod work;
 
 use anyhow::Result;
@@ -57,13 +62,7 @@ impl Comparison {
 #[derive(Subcommand)]
 pub(crate) enum Bench {
     /// linerate and every installed peer in turn over one link. Prints ratios with their spread.
-    Streams {
-        #[command(flatten)]
-        comparison: Comparison,
-        /// Look for peers here before PATH, for versions the distribution does not have.
-        #[arg(long)]
-        peer_path: Option<PathBuf>,
-    },
+    Streams(compare::Arguments),
     /// The frame tester's engine against a bare loop and trafgen, and its accuracy of pace.
     Frames {
         /// Number of runs of each way.
@@ -196,7 +195,7 @@ pub(crate) enum Bench {
 pub(crate) fn run(bench: &Bench) -> Result<()> {
     let folder = Path::new(FOLDER);
     match bench {
-        Bench::Streams { comparison, peer_path } => compare::run(comparison, peer_path.as_deref()),
+        Bench::Streams(arguments) => compare::run(arguments),
         Bench::Frames { repeats, seconds } => {
             frames::run(&frames::Frames { folder, repeats: *repeats, seconds: *seconds })
         }

@@ -6,9 +6,10 @@ use crate::process;
 use anyhow::{Context, Result, bail};
 
 /// A load and its unit.
-pub(super) struct Load {
-    pub(super) name: &'static str,
-    pub(super) arguments: &'static [&'static str],
+pub(super) struct Load<'a> {
+    pub(super) name: &'a str,
+    /// linerate's command and options without hosts, as in `stream --udp`.
+    pub(super) line: &'a str,
     pub(super) unit: Unit,
 }
 
@@ -16,16 +17,16 @@ pub(super) struct Load {
 ///
 /// # Errors
 ///
-/// A run fails, or the median ratio of the first way to the second is below `goal`.
+/// A run fails, or the median ratio of the first way to the second is below `goal`, if there is one.
 pub(super) fn run(
     comparison: &Comparison,
-    loads: &[Load],
+    loads: &[Load<'_>],
     ways: [&str; 2],
-    goal: f64,
-    mut measure: impl FnMut(&Load, usize) -> Result<f64>,
+    goal: Option<f64>,
+    mut measure: impl FnMut(&Load<'_>, usize) -> Result<f64>,
 ) -> Result<()> {
     let [first, second] = ways;
-    println!("{:<12} {first:>16} {second:>16} {:>26}", "load", "ratio");
+    println!("{:<18} {first:>16} {second:>16} {:>26}", "load", "ratio");
     let mut missed = Vec::new();
     for load in loads.iter().filter(|load| comparison.has(load.name)) {
         let mut values: [Vec<f64>; 2] = Default::default();
@@ -37,15 +38,17 @@ pub(super) fn run(
         let [first, second] = &values;
         let ratios = first.iter().zip(second).map(|(first, second)| first / second);
         let ratio = Spread::of(ratios).context("no repeat")?;
-        let [first, second] = [first, second].map(|values| {
+        let [first_text, second_text] = [first, second].map(|values| {
             Spread::of(values.iter().copied()).map_or(String::new(), |spread| load.unit.show(spread.median))
         });
         let ratio_text = format!("{:.3} ({:.3}..{:.3})", ratio.median, ratio.low, ratio.high);
-        println!("{:<12} {first:>16} {second:>16} {ratio_text:>26}", load.name);
-        if ratio.median < goal {
+        println!("{:<18} {first_text:>16} {second_text:>16} {ratio_text:>26}", load.name);
+        if goal.is_some_and(|goal| ratio.median < goal) {
             missed.push(load.name);
         }
     }
-    println!("goal: {goal} or more");
+    if let Some(goal) = goal {
+        println!("goal: {goal} or more");
+    }
     if missed.is_empty() { Ok(()) } else { bail!("below: {}", missed.join(", ")) }
 }
