@@ -1,5 +1,6 @@
 //! Compares linerate with its peers on the same link, and measures linerate's own cost.
 
+mod against;
 mod callgrind;
 mod clock;
 mod compare;

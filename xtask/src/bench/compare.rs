@@ -1,6 +1,7 @@
 //! Compares linerate with its peers on one link. In each repeat every tool runs once, in an order that rotates, so that
 //! a machine that becomes slower or faster affects all tools. Ratios are taken within a repeat.
 
+use super::against;
 use super::callgrind::{self, Instructions};
 use super::counters::{self, Perf};
 use super::figure::{Figure, Spread};
@@ -31,6 +32,9 @@ pub(crate) struct Arguments {
     /// With --why, also count the instructions of linerate and of the nearest peer in user space by valgrind.
     #[arg(long, requires = "why")]
     instructions: bool,
+    /// Instead of the peers: another linerate program, in turn with this one.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["why", "peer_path"])]
+    against: Option<PathBuf>,
 }
 
 /// One tool's runs of one work.
@@ -56,6 +60,9 @@ struct Table {
 /// Runs the comparison, prints it and writes it as JSON.
 pub(super) fn run(arguments: &Arguments) -> Result<()> {
     let comparison = &arguments.comparison;
+    if let Some(other) = &arguments.against {
+        return against::run(comparison, other);
+    }
     let works: Vec<&'static Work> = WORKS.iter().filter(|work| comparison.has(work.name)).collect();
     if works.is_empty() {
         let names: Vec<&str> = WORKS.iter().map(|work| work.name).collect();
