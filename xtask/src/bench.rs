@@ -7,6 +7,7 @@ mod compare;
 mod copy;
 mod counters;
 pub(crate) mod figure;
+mod flags;
 mod fleet;
 mod fleet_store;
 mod frames;

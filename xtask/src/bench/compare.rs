@@ -5,6 +5,7 @@ use super::against;
 use super::callgrind::{self, Instructions};
 use super::counters::{self, Perf};
 use super::figure::{Figure, Spread};
+use super::flags::{self, FlagRun};
 use super::lab::{Lab, SENDER};
 use super::peers::{Installed, Peer};
 use super::runs::{OURS, Runner};
@@ -55,6 +56,8 @@ struct Track {
 struct Table {
     work: &'static Work,
     tracks: Vec<Track>,
+    /// Runs by which the flags of the peers were chosen.
+    flags: Vec<FlagRun>,
 }
 
 /// Runs the comparison, prints it and writes it as JSON.
@@ -108,7 +111,10 @@ fn measure(
     tables: &mut Vec<Table>,
 ) -> Result<()> {
     let Comparison { seconds, repeats, .. } = arguments.comparison;
-    tables.extend(works.iter().map(|&work| Table::new(work, &runner.peers(work, seconds))));
+    for &work in works {
+        let flags = flags::search(runner, work)?;
+        tables.push(Table::new(work, &flags::fastest(runner.peers(work, seconds), &flags), flags));
+    }
     for repeat in 0..repeats {
         for table in tables.iter_mut() {
             let tools = table.tracks.len();
@@ -157,10 +163,10 @@ fn explain(arguments: &Arguments, program: &Path, runner: &mut Runner<'_>, table
 }
 
 impl Table {
-    fn new(work: &'static Work, peers: &[Peer]) -> Self {
+    fn new(work: &'static Work, peers: &[Peer], flags: Vec<FlagRun>) -> Self {
         let ours = Track::new(OURS, true, false);
         let theirs = peers.iter().map(|peer| Track::new(&peer.tool, peer.cubic, peer.counts));
-        Self { work, tracks: std::iter::once(ours).chain(theirs).collect() }
+        Self { work, tracks: std::iter::once(ours).chain(theirs).collect(), flags }
     }
 
     fn record(&mut self, repeat: u32, tool: usize, figure: Result<Figure>, repeats: u32) {
@@ -260,6 +266,7 @@ fn print(table: &Table, default: &str) {
         ),
         None => println!("  goal: {:.2} x the best peer; nothing to compare with", table.work.goal),
     }
+    print!("{}", flags::list(&table.flags, unit));
     let columns = table.columns();
     if !columns.is_empty() {
         print!("\n{}", why::table(unit, &columns));
@@ -303,6 +310,7 @@ impl Table {
             "unit": self.work.unit().name(),
             "goal": self.work.goal,
             "rival": rival.map(|(rival, _)| rival.tool.clone()),
+            "flags": flags::to_json(&self.flags),
             "met": rival.map(|(_, ratio)| ratio.median >= self.work.goal),
             "tools": self.tracks.iter().map(|track| self.track_json(track)).collect::<Vec<_>>(),
         })
@@ -319,7 +327,7 @@ mod tests {
             ..Track::new(tool, true, *counts)
         };
         let work = WORKS.iter().find(|work| work.name == goal_work).unwrap();
-        Table { work, tracks: runs.iter().map(track).collect() }
+        Table { work, tracks: runs.iter().map(track).collect(), flags: Vec::new() }
     }
 
     #[test]

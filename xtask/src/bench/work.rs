@@ -15,6 +15,15 @@ pub(super) enum Load {
 }
 
 impl Load {
+    /// Returns whether each peer runs with its fastest flags, which are found first.
+    pub(super) fn is_tuned(self) -> bool {
+        match self {
+            Self::Tcp { flags, .. } => flags == Flags::Best,
+            Self::Udp { .. } => true,
+            Self::Transact { .. } => false,
+        }
+    }
+
     /// Returns linerate's command and options. Its defaults are its fastest flags, so plain and best are the same.
     pub(super) fn line(self) -> String {
         match self {
