@@ -24,6 +24,7 @@ mod ports;
 pub(crate) mod read;
 mod runs;
 mod served;
+mod startup;
 mod store;
 mod view;
 mod why;
@@ -152,6 +153,15 @@ pub(crate) enum Bench {
     },
     /// Cost of fleets of simulated agents by their size, or faults during a mesh run.
     Fleet(fleet::Arguments),
+    /// Time to the first figure and to the end of commands, next to iperf3 and xfr.
+    Startup {
+        /// Number of runs of each command.
+        #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1000))]
+        repeats: u32,
+        /// Use this linerate instead of the one as it is released, built now.
+        #[arg(long)]
+        program: Option<PathBuf>,
+    },
     /// Time that a user waits for a store of many records, and for a report of many results.
     Store {
         /// Records in the store.
@@ -222,6 +232,7 @@ pub(crate) fn run(bench: &Bench) -> Result<()> {
                 _ => copy::run(&comparison),
             }
         }
+        Bench::Startup { repeats, program } => startup::run(program.as_deref(), *repeats),
         Bench::Fleet(arguments) => fleet::run(arguments),
         Bench::Store { records, results, program } => {
             store::run(&store::Size { folder, records: *records, results: *results, program: program.as_deref() })

@@ -59,7 +59,7 @@ pub(super) struct Peer {
 }
 
 /// Finds a program in `folder`, then in PATH.
-fn find_program(name: &str, folder: Option<&Path>) -> Option<PathBuf> {
+pub(super) fn find_program(name: &str, folder: Option<&Path>) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let mut folders = folder.map(Path::to_owned).into_iter().chain(std::env::split_paths(&path));
     let file = folders.find_map(|folder| Some(folder.join(name)).filter(|file| file.is_file()))?;
