@@ -6,11 +6,13 @@ mod clock;
 mod compare;
 mod copy;
 mod counters;
+mod curve;
 pub(crate) mod figure;
 mod flags;
 mod fleet;
 mod fleet_store;
 mod frames;
+mod growth;
 mod hops;
 mod iperf3;
 pub(crate) mod lab;
@@ -153,6 +155,8 @@ pub(crate) enum Bench {
     },
     /// Cost of fleets of simulated agents by their size, or faults during a mesh run.
     Fleet(fleet::Arguments),
+    /// Cost of linerate as work grows: flows, hosts, repeats, results, records, cells. Prints fitted exponents.
+    Growth(growth::Arguments),
     /// Time to the first figure and to the end of commands, next to iperf3 and xfr.
     Startup {
         /// Number of runs of each command.
@@ -232,6 +236,7 @@ pub(crate) fn run(bench: &Bench) -> Result<()> {
                 _ => copy::run(&comparison),
             }
         }
+        Bench::Growth(arguments) => growth::run(arguments),
         Bench::Startup { repeats, program } => startup::run(program.as_deref(), *repeats),
         Bench::Fleet(arguments) => fleet::run(arguments),
         Bench::Store { records, results, program } => {
