@@ -9,6 +9,7 @@ mod counters;
 mod curve;
 pub(crate) mod figure;
 mod flags;
+mod flames;
 mod fleet;
 mod fleet_store;
 mod frames;

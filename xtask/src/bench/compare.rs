@@ -6,6 +6,7 @@ use super::callgrind::{self, Instructions};
 use super::counters::{self, Perf};
 use super::figure::{Figure, Spread};
 use super::flags::{self, FlagRun};
+use super::flames;
 use super::lab::{Lab, SENDER};
 use super::peers::{Installed, Peer};
 use super::runs::{OURS, Runner};
@@ -33,8 +34,11 @@ pub(crate) struct Arguments {
     /// With --why, also count the instructions of linerate and of the nearest peer in user space by valgrind.
     #[arg(long, requires = "why")]
     instructions: bool,
+    /// Draw flame graphs of linerate and of the nearest peer in this folder, in one further run of each.
+    #[arg(long, value_name = "DIR")]
+    flames: Option<PathBuf>,
     /// Instead of the peers: another linerate program, in turn with this one.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["why", "peer_path"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["why", "flames", "peer_path"])]
     against: Option<PathBuf>,
 }
 
@@ -126,20 +130,50 @@ fn measure(
             }
         }
     }
+    if !arguments.why && arguments.flames.is_none() {
+        return Ok(());
+    }
+    let perf = Perf::find();
     if arguments.why {
-        explain(arguments, program, runner, tables)?;
+        explain(arguments, program, &perf, runner, tables)?;
+    }
+    if let Some(folder) = &arguments.flames {
+        draw_flames(folder, &perf, seconds, runner, tables)?;
+    }
+    Ok(())
+}
+
+/// Draws flame graphs of linerate and of each work's nearest peer.
+fn draw_flames(folder: &Path, perf: &Perf, seconds: u32, runner: &mut Runner<'_>, tables: &[Table]) -> Result<()> {
+    for table in tables {
+        let work = table.work;
+        for index in std::iter::once(0).chain(table.rival_index()) {
+            let tool = &table.tracks[index].tool;
+            let name = format!("{}-{}", work.name, tool.split(' ').next().unwrap_or(tool));
+            let drawn = flames::record(perf, folder, &name, || runner.run(work, tool, seconds));
+            process::check_interrupt()?;
+            match drawn {
+                Ok(_) => eprintln!("[flames] {}", folder.join(name + ".svg").display()),
+                Err(error) => eprintln!("[flames] {} {tool}: FAILED: {error:#}", work.name),
+            }
+        }
     }
     Ok(())
 }
 
 /// Runs each tool once more, with counters. Failures are printed only, because the comparison is complete.
-fn explain(arguments: &Arguments, program: &Path, runner: &mut Runner<'_>, tables: &mut [Table]) -> Result<()> {
-    let perf = Perf::find();
+fn explain(
+    arguments: &Arguments,
+    program: &Path,
+    perf: &Perf,
+    runner: &mut Runner<'_>,
+    tables: &mut [Table],
+) -> Result<()> {
     eprintln!("not counted on this machine: {}", join_names(&perf.missing()));
     for table in tables {
         let work = table.work;
         for track in &mut table.tracks {
-            let counted = counters::count(&perf, || runner.run(work, &track.tool, arguments.comparison.seconds));
+            let counted = counters::count(perf, || runner.run(work, &track.tool, arguments.comparison.seconds));
             process::check_interrupt()?;
             match counted {
                 Ok((figure, counts)) => track.why = Some(Why::new(figure.value, counts)),

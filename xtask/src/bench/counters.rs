@@ -117,9 +117,14 @@ impl Perf {
         Self { events: Event::ALL.into_iter().filter(|event| event.perf().is_some_and(is_counted)).collect() }
     }
 
+    /// Returns whether perf counts this event here.
+    pub(super) fn counts(&self, event: Event) -> bool {
+        self.events.contains(&event)
+    }
+
     /// Returns the events that nothing counts on this machine.
     pub(super) fn missing(&self) -> Vec<&'static str> {
-        let missing = Event::ALL.into_iter().filter(|event| event.perf().is_some() && !self.events.contains(event));
+        let missing = Event::ALL.into_iter().filter(|event| event.perf().is_some() && !self.counts(*event));
         missing.map(Event::name).collect()
     }
 
