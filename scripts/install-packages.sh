@@ -74,6 +74,8 @@ needs() {
             echo "nuttcp nuttcp"
             echo "sockperf sockperf"
             echo "qperf qperf"
+            echo "perf linux-perf"
+            echo "valgrind valgrind"
             echo "smbd samba"
             echo "smbclient smbclient"
             echo "trafgen netsniff-ng"

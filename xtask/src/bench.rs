@@ -1,12 +1,19 @@
 //! Compares linerate with its peers on the same link, and measures linerate's own cost.
 
+mod against;
+mod callgrind;
 mod clock;
 mod compare;
 mod copy;
+mod counters;
+mod curve;
 pub(crate) mod figure;
+mod flags;
+mod flames;
 mod fleet;
 mod fleet_store;
 mod frames;
+mod growth;
 mod hops;
 mod iperf3;
 pub(crate) mod lab;
@@ -18,8 +25,12 @@ mod path;
 mod peers;
 mod ports;
 pub(crate) mod read;
+mod runs;
+mod served;
+mod startup;
 mod store;
 mod view;
+mod why;
 mod work;
 
 use anyhow::Result;
@@ -57,13 +68,7 @@ impl Comparison {
 #[derive(Subcommand)]
 pub(crate) enum Bench {
     /// linerate and every installed peer in turn over one link. Prints ratios with their spread.
-    Streams {
-        #[command(flatten)]
-        comparison: Comparison,
-        /// Look for peers here before PATH, for versions the distribution does not have.
-        #[arg(long)]
-        peer_path: Option<PathBuf>,
-    },
+    Streams(compare::Arguments),
     /// The frame tester's engine against a bare loop and trafgen, and its accuracy of pace.
     Frames {
         /// Number of runs of each way.
@@ -151,6 +156,17 @@ pub(crate) enum Bench {
     },
     /// Cost of fleets of simulated agents by their size, or faults during a mesh run.
     Fleet(fleet::Arguments),
+    /// Cost of linerate as work grows: flows, hosts, repeats, results, records, cells. Prints fitted exponents.
+    Growth(growth::Arguments),
+    /// Time to the first figure and to the end of commands, next to iperf3 and xfr.
+    Startup {
+        /// Number of runs of each command.
+        #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1000))]
+        repeats: u32,
+        /// Use this linerate instead of the one as it is released, built now.
+        #[arg(long)]
+        program: Option<PathBuf>,
+    },
     /// Time that a user waits for a store of many records, and for a report of many results.
     Store {
         /// Records in the store.
@@ -196,7 +212,7 @@ pub(crate) enum Bench {
 pub(crate) fn run(bench: &Bench) -> Result<()> {
     let folder = Path::new(FOLDER);
     match bench {
-        Bench::Streams { comparison, peer_path } => compare::run(comparison, peer_path.as_deref()),
+        Bench::Streams(arguments) => compare::run(arguments),
         Bench::Frames { repeats, seconds } => {
             frames::run(&frames::Frames { folder, repeats: *repeats, seconds: *seconds })
         }
@@ -221,6 +237,8 @@ pub(crate) fn run(bench: &Bench) -> Result<()> {
                 _ => copy::run(&comparison),
             }
         }
+        Bench::Growth(arguments) => growth::run(arguments),
+        Bench::Startup { repeats, program } => startup::run(program.as_deref(), *repeats),
         Bench::Fleet(arguments) => fleet::run(arguments),
         Bench::Store { records, results, program } => {
             store::run(&store::Size { folder, records: *records, results: *results, program: program.as_deref() })

@@ -127,7 +127,7 @@ impl Running {
         if status.is_none() {
             self.signal(Signal::SIGKILL);
         }
-        Ok((status, self.output()))
+        Ok((status, self.output(GRACE)))
     }
 
     /// Sends `signal` to the child, and kills it if it has not ended within [`GRACE`]. Returns its output.
@@ -135,12 +135,13 @@ impl Running {
         self.stop_within(signal, GRACE)
     }
 
-    fn stop_within(mut self, signal: Signal, grace: Duration) -> Result<Output> {
+    /// Sends `signal` to the child, and kills it and its descendants if they have not ended within `grace`.
+    pub(crate) fn stop_within(mut self, signal: Signal, grace: Duration) -> Result<Output> {
         if self.wait(Duration::ZERO, false)?.is_none() {
             self.signal(signal);
             self.wait(grace, false)?;
         }
-        Ok(self.output())
+        Ok(self.output(grace))
     }
 
     /// Waits for the first line of the child's standard output.
@@ -157,7 +158,7 @@ impl Running {
                 return Ok(line.to_owned());
             }
             if has_ended || started.elapsed() >= limit {
-                self.wait_for_pipes();
+                self.wait_for_pipes(GRACE);
                 let errors = last_lines(&self.stderr.as_ref().map(Collected::text).unwrap_or_default());
                 bail!("`{}` wrote no line: {errors}", self.command);
             }
@@ -194,24 +195,24 @@ impl Running {
         }
     }
 
-    /// Returns the output of the child and its descendants, and kills those that still write after [`GRACE`].
+    /// Returns the output of the child and its descendants, and kills those that still write after `grace`.
     ///
     /// A process that left the group may keep the pipes open; its later output is ignored.
-    fn output(&mut self) -> Output {
-        self.wait_for_pipes();
+    fn output(&mut self, grace: Duration) -> Output {
+        self.wait_for_pipes(grace);
         self.signal(Signal::SIGKILL);
-        self.wait_for_pipes();
+        self.wait_for_pipes(GRACE);
         Output {
             stdout: self.stdout.as_ref().map(Collected::text).unwrap_or_default(),
             stderr: self.stderr.as_ref().map(Collected::text).unwrap_or_default(),
         }
     }
 
-    /// Waits until both pipes are closed, at most for [`GRACE`].
-    fn wait_for_pipes(&self) {
+    /// Waits until both pipes are closed, at most for `grace`.
+    fn wait_for_pipes(&self, grace: Duration) {
         let started = Instant::now();
         while [&self.stdout, &self.stderr].into_iter().flatten().any(|pipe| !pipe.reader.is_finished())
-            && started.elapsed() < GRACE
+            && started.elapsed() < grace
         {
             thread::sleep(POLL_INTERVAL);
         }
@@ -263,10 +264,10 @@ fn command_line(command: &Command) -> String {
     words.map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
 }
 
-/// Returns the last five lines, which usually have a program's error message.
+/// Returns the last eight lines, which usually have a program's error message. valgrind adds five to it.
 fn last_lines(text: &str) -> String {
     let lines: Vec<&str> = text.trim().lines().collect();
-    lines[lines.len().saturating_sub(5)..].join("\n")
+    lines[lines.len().saturating_sub(8)..].join("\n")
 }
 
 #[cfg(test)]

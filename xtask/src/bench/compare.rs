@@ -1,24 +1,46 @@
 //! Compares linerate with its peers on one link. In each repeat every tool runs once, in an order that rotates, so that
 //! a machine that becomes slower or faster affects all tools. Ratios are taken within a repeat.
 
+use super::against;
+use super::callgrind::{self, Instructions};
+use super::counters::{self, Perf};
 use super::figure::{Figure, Spread};
-use super::lab::{Lab, RECEIVER, SENDER};
-use super::peers::{Installed, Peer, port};
-use super::read::{self, WorkUnit, Written};
-use super::work::{Load, WORKS, Wait, Work};
+use super::flags::{self, FlagRun};
+use super::flames;
+use super::lab::{Lab, SENDER};
+use super::peers::{Installed, Peer};
+use super::runs::{OURS, Runner};
+use super::why::{self, Column, Why};
+use super::work::{Load, WORKS, Work};
 use super::{Comparison, FOLDER};
-use crate::process::{self, Running};
+use crate::process;
 use anyhow::{Context, Result, bail};
+use clap::Args;
 use serde_json::{Value, json};
-use std::path::Path;
-use std::time::Duration;
+use std::path::{Path, PathBuf};
 
-/// The CPUs that every tool is pinned to.
-const SENDER_CPU: &str = "0";
-const RECEIVER_CPU: &str = "1";
-
-/// Name of linerate in tables and results.
-const OURS: &str = "linerate";
+/// Options of the comparison.
+#[derive(Args)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    comparison: Comparison,
+    /// Look for peers here before PATH, for versions the distribution does not have.
+    #[arg(long)]
+    peer_path: Option<PathBuf>,
+    /// Run each tool once more and count what each CPU does for a message: time, context switches, wake-ups, system calls,
+    /// soft interrupts.
+    #[arg(long)]
+    why: bool,
+    /// With --why, also count the instructions of linerate and of the nearest peer in user space by valgrind.
+    #[arg(long, requires = "why")]
+    instructions: bool,
+    /// Draw flame graphs of linerate and of the nearest peer in this folder, in one further run of each.
+    #[arg(long, value_name = "DIR")]
+    flames: Option<PathBuf>,
+    /// Instead of the peers: another linerate program, in turn with this one.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["why", "flames", "peer_path"])]
+    against: Option<PathBuf>,
+}
 
 /// One tool's runs of one work.
 struct Track {
@@ -30,31 +52,40 @@ struct Track {
     /// Figure of each repeat. `None` if the run failed.
     runs: Vec<Option<Figure>>,
     failure: Option<String>,
+    why: Option<Why>,
+    instructions: Option<Instructions>,
 }
 
 /// Runs of one work. linerate's come first.
 struct Table {
     work: &'static Work,
     tracks: Vec<Track>,
+    /// Runs by which the flags of the peers were chosen.
+    flags: Vec<FlagRun>,
 }
 
 /// Runs the comparison, prints it and writes it as JSON.
-pub(super) fn run(comparison: &Comparison, peer_path: Option<&Path>) -> Result<()> {
+pub(super) fn run(arguments: &Arguments) -> Result<()> {
+    let comparison = &arguments.comparison;
+    if let Some(other) = &arguments.against {
+        return against::run(comparison, other);
+    }
     let works: Vec<&'static Work> = WORKS.iter().filter(|work| comparison.has(work.name)).collect();
     if works.is_empty() {
         let names: Vec<&str> = WORKS.iter().map(|work| work.name).collect();
         bail!("no work is called {:?}; there are {}", comparison.only.as_deref().unwrap_or_default(), names.join(", "));
     }
-    let installed = Installed::find(peer_path);
+    let installed = Installed::find(arguments.peer_path.as_deref());
     let (present, missing) = installed.present_and_missing();
     eprintln!("peers: {}; not installed: {}", join_names(&present), join_names(&missing));
 
     process::catch_interrupts()?;
-    let lab = Lab::up(comparison.program.as_deref(), Path::new(FOLDER))?;
-    let to = lab.address(RECEIVER)?;
+    let program = super::lab::find_or_build(comparison.program.as_deref())?;
+    let lab = Lab::up(Some(&program), Path::new(FOLDER))?;
     let default = lab.ask(SENDER, &["cat", "/proc/sys/net/ipv4/tcp_congestion_control"])?.stdout.trim().to_owned();
     let mut tables = Vec::new();
-    let result = measure(comparison, &lab, &installed, &to, &works, &mut tables);
+    let result = Runner::new(&lab, &installed)
+        .and_then(|mut runner| measure(arguments, &program, &mut runner, &works, &mut tables));
     let down = lab.down();
 
     for table in &tables {
@@ -77,31 +108,88 @@ fn join_names(names: &[&str]) -> String {
 
 /// Fills `tables` run by run, so that the runs before an interrupt are kept.
 fn measure(
-    comparison: &Comparison,
-    lab: &Lab,
-    installed: &Installed,
-    to: &str,
+    arguments: &Arguments,
+    program: &Path,
+    runner: &mut Runner<'_>,
     works: &[&'static Work],
     tables: &mut Vec<Table>,
 ) -> Result<()> {
-    let seconds = comparison.seconds;
-    tables.extend(works.iter().map(|&work| Table::new(work, &installed.peers(work.load, to, port(0), seconds))));
-    let mut run = 0;
-    for repeat in 0..comparison.repeats {
+    let Comparison { seconds, repeats, .. } = arguments.comparison;
+    for &work in works {
+        let flags = flags::search(runner, work)?;
+        tables.push(Table::new(work, &flags::fastest(runner.peers(work, seconds), &flags), flags));
+    }
+    for repeat in 0..repeats {
         for table in tables.iter_mut() {
             let tools = table.tracks.len();
             for turn in 0..tools {
                 let tool = (turn + repeat as usize) % tools;
-                let figure = match tool.checked_sub(1) {
-                    None => run_linerate(lab, table.work, seconds),
-                    Some(peer) => {
-                        run += 1;
-                        let peers = installed.peers(table.work.load, to, port(run), seconds);
-                        run_peer(lab, table.work, &peers[peer], seconds)
-                    }
-                };
+                let figure = runner.run(table.work, &table.tracks[tool].tool, seconds);
                 process::check_interrupt()?;
-                table.record(repeat, tool, figure, comparison.repeats);
+                table.record(repeat, tool, figure, repeats);
+            }
+        }
+    }
+    if !arguments.why && arguments.flames.is_none() {
+        return Ok(());
+    }
+    let perf = Perf::find();
+    if arguments.why {
+        explain(arguments, program, &perf, runner, tables)?;
+    }
+    if let Some(folder) = &arguments.flames {
+        draw_flames(folder, &perf, seconds, runner, tables)?;
+    }
+    Ok(())
+}
+
+/// Draws flame graphs of linerate and of each work's nearest peer.
+fn draw_flames(folder: &Path, perf: &Perf, seconds: u32, runner: &mut Runner<'_>, tables: &[Table]) -> Result<()> {
+    for table in tables {
+        let work = table.work;
+        for index in std::iter::once(0).chain(table.rival_index()) {
+            let tool = &table.tracks[index].tool;
+            let name = format!("{}-{}", work.name, tool.split(' ').next().unwrap_or(tool));
+            let drawn = flames::record(perf, folder, &name, || runner.run(work, tool, seconds));
+            process::check_interrupt()?;
+            match drawn {
+                Ok(_) => eprintln!("[flames] {}", folder.join(name + ".svg").display()),
+                Err(error) => eprintln!("[flames] {} {tool}: FAILED: {error:#}", work.name),
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Runs each tool once more, with counters. Failures are printed only, because the comparison is complete.
+fn explain(
+    arguments: &Arguments,
+    program: &Path,
+    perf: &Perf,
+    runner: &mut Runner<'_>,
+    tables: &mut [Table],
+) -> Result<()> {
+    eprintln!("not counted on this machine: {}", join_names(&perf.missing()));
+    for table in tables {
+        let work = table.work;
+        for track in &mut table.tracks {
+            let counted = counters::count(perf, || runner.run(work, &track.tool, arguments.comparison.seconds));
+            process::check_interrupt()?;
+            match counted {
+                Ok((figure, counts)) => track.why = Some(Why::new(figure.value, counts)),
+                Err(error) => eprintln!("[why] {} {}: FAILED: {error:#}", work.name, track.tool),
+            }
+        }
+        if !arguments.instructions {
+            continue;
+        }
+        for index in std::iter::once(0).chain(table.rival_index()) {
+            let track = &mut table.tracks[index];
+            let counted = callgrind::count(runner, work, &track.tool, program);
+            process::check_interrupt()?;
+            match counted {
+                Ok(instructions) => track.instructions = Some(instructions),
+                Err(error) => eprintln!("[instructions] {} {}: FAILED: {error:#}", work.name, track.tool),
             }
         }
     }
@@ -109,12 +197,10 @@ fn measure(
 }
 
 impl Table {
-    fn new(work: &'static Work, peers: &[Peer]) -> Self {
-        let track =
-            |tool: &str, cubic, counts| Track { tool: tool.to_owned(), cubic, counts, runs: Vec::new(), failure: None };
-        let ours = track(OURS, true, false);
-        let theirs = peers.iter().map(|peer| track(&peer.tool, peer.cubic, peer.counts));
-        Self { work, tracks: std::iter::once(ours).chain(theirs).collect() }
+    fn new(work: &'static Work, peers: &[Peer], flags: Vec<FlagRun>) -> Self {
+        let ours = Track::new(OURS, true, false);
+        let theirs = peers.iter().map(|peer| Track::new(&peer.tool, peer.cubic, peer.counts));
+        Self { work, tracks: std::iter::once(ours).chain(theirs).collect(), flags }
     }
 
     fn record(&mut self, repeat: u32, tool: usize, figure: Result<Figure>, repeats: u32) {
@@ -141,13 +227,32 @@ impl Table {
 
     /// Returns the peer that the goal refers to: the strongest of those that count.
     fn rival(&self) -> Option<(&Track, Spread)> {
-        let ratios =
-            self.tracks.iter().filter(|track| track.counts).filter_map(|track| Some((track, self.ratio(track)?)));
-        ratios.min_by(|(_, ratio), (_, other)| ratio.median.total_cmp(&other.median))
+        let track = &self.tracks[self.rival_index()?];
+        Some((track, self.ratio(track)?))
+    }
+
+    fn rival_index(&self) -> Option<usize> {
+        let counting = self.tracks.iter().enumerate().filter(|(_, track)| track.counts);
+        let ratios = counting.filter_map(|(index, track)| Some((index, self.ratio(track)?.median)));
+        ratios.min_by(|(_, ratio), (_, other)| ratio.total_cmp(other)).map(|(index, _)| index)
+    }
+
+    /// Returns the counts of linerate and of the nearest peer, as far as they were made.
+    fn columns(&self) -> Vec<Column<'_>> {
+        let tracks = std::iter::once(0).chain(self.rival_index()).map(|index| &self.tracks[index]);
+        let columns = tracks.filter_map(|track| {
+            Some(Column { tool: &track.tool, why: track.why.as_ref()?, instructions: track.instructions })
+        });
+        columns.collect()
     }
 }
 
 impl Track {
+    fn new(tool: &str, cubic: bool, counts: bool) -> Self {
+        let tool = tool.to_owned();
+        Self { tool, cubic, counts, runs: Vec::new(), failure: None, why: None, instructions: None }
+    }
+
     fn values(&self) -> Option<Spread> {
         Spread::of(self.figures().map(|figure| figure.value))
     }
@@ -163,58 +268,6 @@ impl Track {
     fn figures(&self) -> impl Iterator<Item = &Figure> {
         self.runs.iter().flatten()
     }
-}
-
-fn run_linerate(lab: &Lab, work: &Work, seconds: u32) -> Result<Figure> {
-    let output = process::run(lab.linerate(&linerate_arguments(work.load, seconds)), limit(seconds))?;
-    read::linerate(&Written { client: &output.stdout, server: "" }, work_unit(work))
-}
-
-/// Returns linerate's arguments for a load. Its defaults are its fastest flags, so plain and best are the same.
-fn linerate_arguments(load: Load, seconds: u32) -> Vec<String> {
-    let line = match load {
-        Load::Tcp { flows, .. } => format!("stream {SENDER} {RECEIVER} --flows {flows} --congestion cubic"),
-        Load::Udp { size, offload } => {
-            let offload = if offload { "" } else { "--no-offload" };
-            format!("stream {SENDER} {RECEIVER} --udp --size {size} {offload}")
-        }
-        Load::Transact { udp, wait } => {
-            let transport = if udp { "--udp" } else { "--tcp" };
-            let wait = if wait == Wait::BusyPoll { "--busy-poll" } else { "" };
-            format!("transact {SENDER} {RECEIVER} {transport} --request 1 --response 1 {wait}")
-        }
-    };
-    let pinned = format!("{line} --cpus-sender {SENDER_CPU} --cpus-receiver {RECEIVER_CPU}");
-    format!("{pinned} --time {seconds}s --repeats 1").split_whitespace().map(str::to_owned).collect()
-}
-
-/// Runs the peer's server in the receiving host and its client in the sending host, and reads their output.
-fn run_peer(lab: &Lab, work: &Work, peer: &Peer, seconds: u32) -> Result<Figure> {
-    let mut server = Running::start(lab.inside(RECEIVER, pinned(RECEIVER_CPU, &peer.server)))?;
-    if let Err(error) = lab.await_listening(&mut server, peer.port) {
-        let output = server.stop(peer.stop)?;
-        bail!("{error:#}: {} {}", output.stdout.trim(), output.stderr.trim());
-    }
-    let client = process::run(lab.inside(SENDER, pinned(SENDER_CPU, &peer.client)), limit(seconds))?;
-    let server = server.stop(peer.stop)?;
-    (peer.read)(&Written { client: &client.stdout, server: &server.stdout }, work_unit(work))
-}
-
-fn pinned<'a>(cpu: &'a str, words: &'a [String]) -> impl Iterator<Item = &'a str> {
-    ["taskset", "-c", cpu].into_iter().chain(words.iter().map(String::as_str))
-}
-
-fn work_unit(work: &Work) -> WorkUnit {
-    let datagram = match work.load {
-        Load::Udp { size, .. } => Some(size),
-        Load::Tcp { .. } | Load::Transact { .. } => None,
-    };
-    WorkUnit { unit: work.unit(), datagram }
-}
-
-/// Returns the time limit of a run, with its warm-up and set-up.
-fn limit(seconds: u32) -> Duration {
-    Duration::from_secs(u64::from(seconds) + 20)
 }
 
 fn print(table: &Table, default: &str) {
@@ -247,6 +300,11 @@ fn print(table: &Table, default: &str) {
         ),
         None => println!("  goal: {:.2} x the best peer; nothing to compare with", table.work.goal),
     }
+    print!("{}", flags::list(&table.flags, unit));
+    let columns = table.columns();
+    if !columns.is_empty() {
+        print!("\n{}", why::table(unit, &columns));
+    }
 }
 
 fn to_json(comparison: &Comparison, default: &str, tables: &[Table]) -> Value {
@@ -274,6 +332,8 @@ impl Table {
             "p50_ns": spread_json(track.p50_ns()),
             "linerate_over_peer": spread_json(self.ratio(track)),
             "failure": track.failure,
+            "why": track.why.as_ref().map(|why| why.to_json(self.work.unit())),
+            "instructions": track.instructions.map(Instructions::to_json),
         })
     }
 
@@ -284,6 +344,7 @@ impl Table {
             "unit": self.work.unit().name(),
             "goal": self.work.goal,
             "rival": rival.map(|(rival, _)| rival.tool.clone()),
+            "flags": flags::to_json(&self.flags),
             "met": rival.map(|(_, ratio)| ratio.median >= self.work.goal),
             "tools": self.tracks.iter().map(|track| self.track_json(track)).collect::<Vec<_>>(),
         })
@@ -296,14 +357,11 @@ mod tests {
 
     fn table(goal_work: &'static str, runs: &[(&str, bool, &[Option<f64>])]) -> Table {
         let track = |(tool, counts, values): &(&str, bool, &[Option<f64>])| Track {
-            tool: (*tool).to_owned(),
-            cubic: true,
-            counts: *counts,
             runs: values.iter().map(|value| value.map(|value| Figure { value, ..Figure::default() })).collect(),
-            failure: None,
+            ..Track::new(tool, true, *counts)
         };
         let work = WORKS.iter().find(|work| work.name == goal_work).unwrap();
-        Table { work, tracks: runs.iter().map(track).collect() }
+        Table { work, tracks: runs.iter().map(track).collect(), flags: Vec::new() }
     }
 
     #[test]
@@ -342,15 +400,5 @@ mod tests {
     #[test]
     fn table_without_peers_has_no_rival() {
         assert!(table("tcp-rr", &[(OURS, false, &[Some(1.0)])]).rival().is_none());
-    }
-
-    #[test]
-    fn every_linerate_command_is_pinned_and_runs_once() {
-        for work in WORKS {
-            let line = linerate_arguments(work.load, 2).join(" ");
-            assert!(line.ends_with("--cpus-sender 0 --cpus-receiver 1 --time 2s --repeats 1"), "{line}");
-        }
-        let line = linerate_arguments(Load::Udp { size: 64, offload: false }, 2).join(" ");
-        assert!(line.starts_with("stream a b --udp --size 64 --no-offload "), "{line}");
     }
 }

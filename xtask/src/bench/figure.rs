@@ -23,6 +23,23 @@ impl Unit {
         }
     }
 
+    /// Returns the number of messages for a value: megabytes of payload, datagrams or transactions.
+    pub(super) fn messages(self, value: f64) -> f64 {
+        match self {
+            Self::Payload => value / 8e6,
+            Self::Datagrams | Self::Transactions => value,
+        }
+    }
+
+    /// Returns the name of one message.
+    pub(super) fn message(self) -> &'static str {
+        match self {
+            Self::Payload => "MB of payload",
+            Self::Datagrams => "datagram",
+            Self::Transactions => "transaction",
+        }
+    }
+
     /// Returns the unit of the number in JSON.
     pub(super) fn name(self) -> &'static str {
         match self {
@@ -72,6 +89,12 @@ impl fmt::Display for Spread {
     }
 }
 
+/// Returns a number with three significant digits.
+pub(super) fn three_digits(number: f64) -> String {
+    let digits = if number == 0.0 { 0.0 } else { (2.0 - number.abs().log10().floor()).clamp(0.0, 6.0) };
+    format!("{number:.*}", digits as usize)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -89,5 +112,14 @@ mod tests {
         assert_eq!(Unit::Payload.show(34.26e9), "34.26 Gbit/s");
         assert_eq!(Unit::Datagrams.show(240_183.0), "0.240 M/s");
         assert_eq!(Unit::Transactions.show(18_165.4), "18165 /s");
+        assert_eq!(Unit::Payload.messages(8e9), 1000.0);
+    }
+
+    #[test]
+    fn numbers_have_three_digits() {
+        assert_eq!(
+            [0.012_345, 1.0, 99.96, 123_456.0, 0.0].map(three_digits),
+            ["0.0123", "1.00", "100.0", "123456", "0"]
+        );
     }
 }

@@ -50,9 +50,13 @@ impl ManyRecords {
         let record = self.measured()?;
         let id = record["id"].as_str().context("the record has no id")?;
         multiply(&self.store, id, records)?;
-        let bytes = std::fs::metadata(&self.store)?.len();
-        println!("a store of {records} records, {} MB", bytes / 1_000_000);
+        println!("a store of {records} records, {} MB", self.bytes()? / 1_000_000);
         Ok(id.to_owned())
+    }
+
+    /// Returns the size of the store.
+    pub(super) fn bytes(&self) -> Result<u64> {
+        Ok(std::fs::metadata(&self.store)?.len())
     }
 
     fn remove_store(&self) {

@@ -25,6 +25,9 @@ pub(super) fn port(run: u32) -> u16 {
     FIRST_PORT + u16::try_from(run % (PORTS / 2)).map_or(0, |run| run * 2)
 }
 
+/// Sizes of a write that qperf and netperf are tried with.
+const SIZES: [&str; 3] = ["64K", "256K", "1M"];
+
 /// Programs of the peers.
 const PROGRAMS: &[&str] = &["iperf3", "iperf", "nuttcp", "sockperf", "qperf", "netperf", "netserver"];
 
@@ -38,6 +41,8 @@ pub(super) struct Installed {
 /// One way to call one peer.
 #[derive(Debug)]
 pub(super) struct Peer {
+    /// Name of its program. Of several ways to call one program the fastest is found first ([`super::flags`]).
+    pub(super) program: String,
     /// The tool and the flags that matter, as printed.
     pub(super) tool: String,
     /// Whether it chose cubic. Otherwise TCP runs with the machine's default.
@@ -53,19 +58,19 @@ pub(super) struct Peer {
     pub(super) read: fn(&Written<'_>, WorkUnit) -> Result<Figure>,
 }
 
+/// Finds a program in `folder`, then in PATH.
+pub(super) fn find_program(name: &str, folder: Option<&Path>) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let mut folders = folder.map(Path::to_owned).into_iter().chain(std::env::split_paths(&path));
+    let file = folders.find_map(|folder| Some(folder.join(name)).filter(|file| file.is_file()))?;
+    file.canonicalize().ok()
+}
+
 impl Installed {
     /// Looks in `folder` first, then in PATH.
     pub(super) fn find(folder: Option<&Path>) -> Self {
-        let path = std::env::var_os("PATH").unwrap_or_default();
-        let folders: Vec<PathBuf> =
-            folder.map(Path::to_owned).into_iter().chain(std::env::split_paths(&path)).collect();
-        let mut programs = BTreeMap::new();
-        for &name in PROGRAMS {
-            let file = folders.iter().map(|folder| folder.join(name)).find(|file| file.is_file());
-            if let Some(file) = file.and_then(|file| file.canonicalize().ok()) {
-                programs.insert(name, file);
-            }
-        }
+        let programs: BTreeMap<_, _> =
+            PROGRAMS.iter().filter_map(|&name| Some((name, find_program(name, folder)?))).collect();
         // Its fast paths depend on its version.
         let help = programs.get("iperf3").and_then(|iperf3| Command::new(iperf3).arg("--help").output().ok());
         let iperf3_help = help.map(|help| String::from_utf8_lossy(&help.stdout).into_owned()).unwrap_or_default();
@@ -107,6 +112,7 @@ impl List<'_> {
         if let (Some(server), Some(client)) = (self.command(server), self.command(client)) {
             let cubic = client.iter().any(|word| word == "cubic");
             self.peers.push(Peer {
+                program: tool.split(' ').next().unwrap_or(tool).to_owned(),
                 tool: tool.to_owned(),
                 cubic,
                 counts: true,
@@ -185,16 +191,29 @@ impl List<'_> {
                 }
             }
             Flags::Best => {
-                self.iperf3("-Z", &iperf3);
+                let mut copies = vec!["", "-Z"];
                 if self.installed.iperf3_knows("--skip-rx-copy") {
-                    self.iperf3("--skip-rx-copy -l 1M", &iperf3);
-                    self.iperf3("-Z --skip-rx-copy", &iperf3);
+                    copies.extend(["--skip-rx-copy", "-Z --skip-rx-copy"]);
                 }
-                self.iperf("-l 1M", "", &iperf);
-                self.nuttcp(format!("-l256k {streams}").trim_end(), to, seconds);
+                for copy in copies {
+                    for length in ["", "-l 256K", "-l 1M"] {
+                        self.iperf3(format!("{copy} {length}").trim(), &iperf3);
+                    }
+                }
+                self.iperf3("-Z -w 4M", &iperf3);
+                for flags in ["", "-l 256K", "-l 1M", "-l 1M -w 4M"] {
+                    self.iperf(flags, "", &iperf);
+                }
+                for flags in ["", "-l128k", "-l256k", "-l1m", "-l256k -w4m"] {
+                    self.nuttcp(format!("{flags} {streams}").trim(), to, seconds);
+                }
                 if flows == 1 {
-                    self.qperf("tcp_bw", "-m 256K", to, seconds);
-                    self.netperf("TCP_STREAM", "-m 256K -K cubic", to, seconds);
+                    for size in SIZES {
+                        self.qperf("tcp_bw", &format!("-m {size}"), to, seconds);
+                    }
+                    for size in SIZES {
+                        self.netperf("TCP_STREAM", &format!("-m {size} -K cubic"), to, seconds);
+                    }
                 }
             }
         }
@@ -202,19 +221,34 @@ impl List<'_> {
 
     fn udp(&mut self, size: u32, offload: bool, to: &str, seconds: u32) {
         let port = self.port;
-        let iperf3 = format!("-c {to} -t {seconds} -O 1 -u -b 0 -l {size}");
-        self.iperf3("-u", &iperf3);
+        let iperf3 = format!("-c {to} -t {seconds} -O 1 -b 0 -l {size}");
+        let iperf = format!("-c {to} -t {seconds} -b 1000g -l {size}");
+        let mut offloads = vec!["-u"];
         if offload && self.installed.iperf3_knows("--gsro") {
-            self.iperf3("-u --gsro", &iperf3);
+            offloads.push("-u --gsro");
         }
-        self.iperf("-u", "-u", &format!("-c {to} -t {seconds} -b 1000g -l {size}"));
-        self.nuttcp(&format!("-u -Ru -l{size}"), to, seconds);
-        self.qperf("udp_bw", &format!("-m {size}"), to, seconds);
-        self.netperf("UDP_STREAM", &format!("-m {size}"), to, seconds);
+        for flags in offloads {
+            self.iperf3(flags, &iperf3);
+            self.iperf3(&format!("{flags} -w 4M"), &iperf3);
+        }
+        for flags in ["-u", "-u -w 4M"] {
+            self.iperf(flags, flags, &iperf);
+        }
+        for buffer in ["", " -w4m"] {
+            self.nuttcp(&format!("-u -Ru -l{size}{buffer}"), to, seconds);
+        }
+        for buffer in ["", " -sb 4M"] {
+            self.qperf("udp_bw", &format!("-m {size}{buffer}"), to, seconds);
+        }
+        for buffer in ["", " -s 4M -S 4M"] {
+            self.netperf("UDP_STREAM", &format!("-m {size}{buffer}"), to, seconds);
+        }
         if !offload {
-            let server = format!("sockperf sr -i {to} -p {port}");
-            let client = format!("sockperf tp -i {to} -p {port} -t {seconds} -m {size}");
-            self.add("sockperf tp", &server, &client, read::sockperf_throughput);
+            for flags in ["", " --nonblocked", " --buffer-size 4000000"] {
+                let server = format!("sockperf sr -i {to} -p {port}{flags}");
+                let client = format!("sockperf tp -i {to} -p {port} -t {seconds} -m {size}{flags}");
+                self.add(&format!("sockperf tp{flags}"), &server, &client, read::sockperf_throughput);
+            }
         }
     }
 
@@ -241,13 +275,18 @@ impl List<'_> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::super::work::WORKS;
     use super::*;
 
     fn all(help: &str) -> Installed {
         let programs = PROGRAMS.iter().map(|&name| (name, PathBuf::from("/p").join(name))).collect();
         Installed { programs, iperf3_help: help.to_owned() }
+    }
+
+    /// Returns every way to call every peer, as if all were installed.
+    pub(in super::super) fn every_peer(load: Load) -> Vec<Peer> {
+        all("--gsro --skip-rx-copy").peers(load, "198.18.0.2", 5301, 2)
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use super::many_records::{LIMIT, ManyRecords, copy, times};
 use crate::process;
 use anyhow::{Context, Result, ensure};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
@@ -84,7 +84,7 @@ fn goal(name: &str, limit: Duration, query: impl FnMut() -> Result<()>) -> Resul
 }
 
 /// Copies the first result of a record, with its cell and its trials, until there are `results` of different names.
-fn multiply(mut record: Value, results: u32) -> Result<Value> {
+pub(super) fn multiply(mut record: Value, results: u32) -> Result<Value> {
     let list = |part: &Value| part.as_array().cloned().context("the record lacks a list");
     let cells = list(&record["plan"]["goal"]["cells"])?;
     let cell = cells.first().context("no cell")?;
@@ -103,7 +103,7 @@ fn multiply(mut record: Value, results: u32) -> Result<Value> {
         result["name"] = name.clone();
         // No two results of a real record are alike.
         result["received"]["payload_bps"]["median"] = (1e9 + f64::from(number) * 1e5).into();
-        result["verdict"]["evidence"][0] = format!("Case {number} is like no other.").into();
+        result["verdict"]["evidence"][0] = json!({ "text": format!("Case {number} is like no other.") });
         all_results.push(result);
         all_trials.extend(trials.iter().map(|trial| {
             let mut trial = trial.clone();

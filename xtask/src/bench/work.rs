@@ -14,6 +14,31 @@ pub(super) enum Load {
     Transact { udp: bool, wait: Wait },
 }
 
+impl Load {
+    /// Returns whether each peer runs with its fastest flags, which are found first.
+    pub(super) fn is_tuned(self) -> bool {
+        match self {
+            Self::Tcp { flags, .. } => flags == Flags::Best,
+            Self::Udp { .. } => true,
+            Self::Transact { .. } => false,
+        }
+    }
+
+    /// Returns linerate's command and options. Its defaults are its fastest flags, so plain and best are the same.
+    pub(super) fn line(self) -> String {
+        match self {
+            Self::Tcp { flows, .. } => format!("stream --flows {flows} --congestion cubic"),
+            Self::Udp { size, offload: true } => format!("stream --udp --size {size}"),
+            Self::Udp { size, offload: false } => format!("stream --udp --size {size} --no-offload"),
+            Self::Transact { udp, wait } => {
+                let transport = if udp { "--udp" } else { "--tcp" };
+                let wait = if wait == Wait::BusyPoll { " --busy-poll" } else { "" };
+                format!("transact {transport} --request 1 --response 1{wait}")
+            }
+        }
+    }
+}
+
 /// Flags of a tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Flags {
