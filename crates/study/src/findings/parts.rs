@@ -67,15 +67,21 @@ fn of_comparison(data: &Data<'_>, comparison: &MeasurePair) -> Vec<Finding> {
             let show = |measure: usize| {
                 data.value(*cell, measure).map(|number| value(number, data.study.measures[measure].unit))
             };
-            said!(
+            let name = data.cell_name(*cell, &[comparison.by]);
+            let both = said!(
                 data.lang,
-                "findings-parts-one-and-other",
-                "{name}: {one} and {other}, {times}",
-                name = data.cell_name(*cell, &[comparison.by]),
+                "findings-parts-pair",
+                "{one} and {other}, {times}",
                 one = show(first).unwrap_or_default(),
                 other = show(second).unwrap_or_default(),
                 times = times(data.lang, *apart)
-            )
+            );
+            // A study without other factors has nothing to tell its cells apart by.
+            if name.is_empty() {
+                both
+            } else {
+                said!(data.lang, "findings-parts-of-cell", "{name}: {both}", name = name, both = both)
+            }
         });
         with_semicolons(data.lang, &each.collect::<Vec<_>>())
     };
