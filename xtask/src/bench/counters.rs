@@ -273,23 +273,17 @@ fn read_perf(text: &str) -> Vec<Interval> {
     intervals
 }
 
-/// Returns the longest span in which packets arrived at a quarter or more of the highest rate, without its first and
-/// last interval. `None` if there was no load.
+/// Returns the span from the first to the last interval in which packets arrived at a quarter or more of the highest
+/// rate, without these two. `None` if there was no load.
+///
+/// Pauses between them count: the tool's own figure has them too.
 fn loaded(intervals: &[Interval]) -> Option<(Duration, Duration)> {
-    let packets: Vec<f64> = intervals.iter().map(received).collect();
-    let highest = packets.iter().copied().fold(0.0, f64::max);
-    let is_loaded = |packets: &f64| *packets > 0.0 && *packets >= highest * LOADED;
-    let mut spans: Vec<&[Interval]> = Vec::new();
-    let mut first = 0;
-    for part in packets.chunk_by(|before, after| is_loaded(before) == is_loaded(after)) {
-        if part.first().is_some_and(is_loaded) {
-            spans.push(&intervals[first..first + part.len()]);
-        }
-        first += part.len();
-    }
-    let longest = spans.into_iter().max_by_key(|span| span.len())?;
-    let inner = if longest.len() > 2 { &longest[1..longest.len() - 1] } else { longest };
-    Some((inner.first()?.from, inner.last()?.to))
+    let highest = intervals.iter().map(received).fold(0.0, f64::max);
+    let is_loaded = |interval: &Interval| highest > 0.0 && received(interval) >= highest * LOADED;
+    let first = intervals.iter().position(is_loaded)?;
+    let last = intervals.iter().rposition(is_loaded)?;
+    let span = if last > first + 1 { &intervals[first + 1..last] } else { &intervals[first..=last] };
+    Some((span.first()?.from, span.last()?.to))
 }
 
 fn received(interval: &Interval) -> f64 {
@@ -358,13 +352,13 @@ mod tests {
             to: Duration::from_millis(100 * (index + 1)),
             counts: Counts::from([((Event::NetRx, 0), packets), ((Event::NetTx, 1), 2.0)]),
         };
-        // A short burst, as of a set-up, before the load.
-        let packets = [0.0, 900.0, 1.0, 500.0, 1000.0, 1000.0, 1100.0, 400.0, 3.0];
+        // Other programs held the tool up for an interval.
+        let packets = [0.0, 9.0, 1.0, 500.0, 1000.0, 100.0, 1100.0, 400.0, 3.0];
         let intervals: Vec<Interval> = (0..).zip(packets).map(interval).collect();
         let (from, to) = loaded(&intervals).unwrap();
         assert_eq!((from.as_millis(), to.as_millis()), (400, 700));
         let rates = rates(&intervals, from, to);
-        assert!((rates[&(Event::NetRx, 0)] - 3100.0 / 0.3).abs() < 1e-6, "{rates:?}");
+        assert!((rates[&(Event::NetRx, 0)] - 2200.0 / 0.3).abs() < 1e-6, "{rates:?}");
         assert!((rates[&(Event::NetTx, 1)] - 20.0).abs() < 1e-6);
         assert_eq!(loaded(&[]), None);
         assert_eq!(loaded(&intervals[..1]), None);
