@@ -26,7 +26,10 @@ pub(crate) struct Vanished {
 }
 
 impl Vanished {
-    /// Returns the packets of a stream of which nothing arrived in any of `runs`; `None` if anything did, or if hardly anything was sent.
+    /// Returns the packets of a stream of which nothing arrived in any of `runs`.
+    ///
+    /// Returns `None` if anything arrived, if hardly anything was sent, or if the packets were as small as those of the greeting,
+    /// or of unknown size.
     pub(super) fn of(runs: &[&TrialResult], hosts: &[Host]) -> Option<Self> {
         let (mut packet_bytes, mut sent) = (0, 0);
         for run in runs {
@@ -36,10 +39,11 @@ impl Vanished {
                     return None;
                 }
                 let packets = packets(stream, &transfer, hosts);
-                if large_packets_arrived(run, &transfer, &packets) {
+                let largest = packets.iter().copied().max().filter(|bytes| *bytes > SMALL_PACKET)?;
+                if large_packets_arrived(run, &transfer, &packets, largest) {
                     return None;
                 }
-                packet_bytes = packet_bytes.max(packets.into_iter().max().unwrap_or_default());
+                packet_bytes = packet_bytes.max(largest);
                 sent += sent_in_vain(stream, &transfer)?;
             }
         }
@@ -48,14 +52,13 @@ impl Vanished {
 }
 
 /// Returns whether the receiving interface took large packets, of which no message became whole: fragments of datagrams that lost one each.
-fn large_packets_arrived(run: &TrialResult, transfer: &Transfer<'_>, packets: &[u32]) -> bool {
-    let largest = u64::from(packets.iter().copied().max().unwrap_or_default());
+fn large_packets_arrived(run: &TrialResult, transfer: &Transfer<'_>, packets: &[u32], largest: u32) -> bool {
     // On a path that drops large packets, the small last fragments arrive, and packets that are none of the load.
-    let smallest = packets.iter().copied().min().filter(|smallest| u64::from(*smallest) < largest);
-    let small = u64::from(smallest.unwrap_or(SMALL_PACKET) + ETHERNET_HEADER);
+    let smallest = packets.iter().copied().min().filter(|smallest| *smallest < largest).unwrap_or(SMALL_PACKET);
+    let small = u64::from(smallest + ETHERNET_HEADER);
     let seen = run.hosts.get(transfer.to).into_iter().flat_map(|seen| &seen.interfaces);
     let mut own = seen.filter(|counted| Some(&counted.name) == transfer.receiver.interface.as_ref());
-    let more = u64::from(ETHERNET_HEADER) + largest - small;
+    let more = u64::from(largest - smallest);
     own.any(|counted| counted.rx_bytes > counted.rx_packets * small + FEWEST_LARGE * more)
 }
 
@@ -112,6 +115,17 @@ mod tests {
         assert_eq!(of(0, 5), None, "hardly anything was sent");
         let (none, some) = (placed(trial(0, 5_000)), placed(trial(4_000, 1_000)));
         assert_eq!(Vanished::of(&[&none, &some], &[]), None);
+    }
+
+    #[test]
+    fn packets_as_small_as_the_greeting_have_not_vanished_by_their_size() {
+        let mut small = placed(trial(0, 5_000));
+        stream_of(&mut small.trial).message_bytes = linerate_units::ByteCount::new(44);
+        assert_eq!(Vanished::of(&[&small], &[]), None);
+        // The kernel did not report the MSS of a connection whose trial was too short.
+        let mut unknown = placed(trial(0, 5_000));
+        stream_of(&mut unknown.trial).net.transport = Transport::Tcp;
+        assert_eq!(Vanished::of(&[&unknown], &[]), None);
     }
 
     #[test]
