@@ -66,10 +66,8 @@ impl Lab {
 
     /// Returns a command inside a lab host.
     pub(crate) fn inside(&self, host: &str, words: impl IntoIterator<Item = impl AsRef<std::ffi::OsStr>>) -> Command {
-        // `lab shell` does not outlive a SIGINT to its group, and would take its program along before that has reported.
-        let mut command = Command::new("env");
-        command.arg("--ignore-signal=INT").arg(&self.program).args(["lab", "shell", host, "--"]);
-        command.args(["env", "--default-signal=INT"]).args(words);
+        let mut command = Command::new(&self.program);
+        command.args(["lab", "shell", host, "--"]).args(words);
         command
     }
 

@@ -4,7 +4,7 @@ use crate::LabError;
 use crate::linux::user::user_outside;
 use linerate_model::{AgentUrl, HostName};
 use linerate_sys::namespace::{NetNamespace, UserNamespace, effective_user};
-use linerate_sys::process::{Placement, ProcessId, spawn};
+use linerate_sys::process::{Placement, ProcessId, spawn, wait_in_foreground};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::env;
@@ -118,8 +118,7 @@ impl Kept {
             ..Placement::default()
         };
         let mut child = spawn(&mut command, &placement).map_err(failed())?;
-        child
-            .wait()
+        wait_in_foreground(&mut child)
             .map_err(|error| failed()(linerate_sys::Error::new("wait", command.get_program().to_string_lossy(), error)))
     }
 

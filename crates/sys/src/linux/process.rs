@@ -2,12 +2,12 @@
 
 use crate::Error;
 use nix::sched::{CloneFlags, setns};
-use nix::sys::signal::Signal;
+use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
 use std::fs::{self, File};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::process::CommandExt;
-use std::process::{Child, Command};
+use std::process::{Child, Command, ExitStatus};
 use std::time::{Duration, Instant};
 
 /// Where and how a child runs.
@@ -70,6 +70,27 @@ pub fn spawn(command: &mut Command, placement: &Placement<'_>) -> Result<Child, 
     // allocates nothing (errors are raw numbers).
     unsafe { command.pre_exec(prepare) };
     command.spawn().map_err(|error| Error::new("spawn", command.get_program().to_string_lossy(), error))
+}
+
+/// Waits for a child that shares the terminal. SIGINT and SIGQUIT, which its keys send to both, end the child alone, as in
+/// system(3).
+///
+/// # Errors
+///
+/// The system accepts no such disposition, or the child is not to be waited for.
+pub fn wait_in_foreground(child: &mut Child) -> io::Result<ExitStatus> {
+    let ignored = SigAction::new(SigHandler::SigIgn, SaFlags::empty(), SigSet::empty());
+    let mut before = Vec::new();
+    for signal in [Signal::SIGINT, Signal::SIGQUIT] {
+        // SAFETY: no handler is installed, so nothing runs when the signal arrives.
+        before.push((signal, unsafe { sigaction(signal, &ignored) }?));
+    }
+    let status = child.wait();
+    for (signal, action) in before {
+        // SAFETY: this restores the disposition that the process had.
+        unsafe { sigaction(signal, &action) }?;
+    }
+    status
 }
 
 /// A descriptor of an anonymous file in memory, for a child's words: writing to it never blocks and it leaves nothing.
