@@ -20,6 +20,8 @@ pub(crate) struct Data<'a> {
     /// Conditions of the path for each cell and measure.
     paths: Vec<Vec<Conditions>>,
     limits: HashMap<(usize, usize), CellLimit>,
+    /// Cells of each level of each factor. Comparing all pairs of levels would otherwise look at all cells for each pair.
+    by_level: Vec<Vec<Vec<usize>>>,
     /// All tests of the study's findings, adjusted together.
     tests: Holm,
 }
@@ -33,6 +35,19 @@ pub(crate) struct Pair {
     pub(crate) b: (usize, f64),
 }
 
+/// Returns the cells of each level of each factor.
+fn cells_by_level(study: &Study) -> Vec<Vec<Vec<usize>>> {
+    let mut by_level: Vec<_> = study.factors.iter().map(|factor| vec![Vec::new(); factor.levels.len()]).collect();
+    for (cell, StudyCell { levels, .. }) in study.cells.iter().enumerate() {
+        for (factor, level) in levels.iter().enumerate() {
+            if let Some(level) = level {
+                by_level[factor][*level].push(cell);
+            }
+        }
+    }
+    by_level
+}
+
 impl<'a> Data<'a> {
     pub(crate) fn of(lang: Language, study: &'a Study) -> Self {
         Self::with_bounds(lang, study, study)
@@ -44,7 +59,8 @@ impl<'a> Data<'a> {
         for cell in &study.cells {
             paths.push((0..study.measures.len()).map(|measure| study.conditions(cell, measure)).collect());
         }
-        let mut data = Self { study, all, lang, paths, limits: HashMap::new(), tests: Holm::default() };
+        let by_level = cells_by_level(study);
+        let mut data = Self { study, all, lang, paths, limits: HashMap::new(), by_level, tests: Holm::default() };
         for cell in 0..study.cells.len() {
             for measure in 0..study.measures.len() {
                 if let Some(limit) = data.work_out(cell, measure) {
@@ -320,20 +336,25 @@ impl<'a> Data<'a> {
     }
 
     fn paired(&self, factor: usize, a: usize, b: usize, value: impl Fn(usize) -> Option<f64>) -> Vec<Pair> {
-        // The cells of both levels, by their other levels.
-        let mut of_a = Vec::new();
         let mut of_b = HashMap::new();
-        for (cell, StudyCell { levels, .. }) in self.study.cells.iter().enumerate() {
-            let Some(value) = value(cell) else { continue };
-            let mut others = levels.clone();
-            others[factor] = None;
-            if levels[factor] == Some(a) {
-                of_a.push((others, (cell, value)));
-            } else if levels[factor] == Some(b) {
-                of_b.insert(others, (cell, value));
+        for &cell in &self.by_level[factor][b] {
+            if let Some(value) = value(cell) {
+                of_b.insert(self.other_levels(cell, factor), (cell, value));
             }
         }
-        of_a.into_iter().filter_map(|(others, a)| Some(Pair { a, b: *of_b.get(&others)? })).collect()
+        let mut pairs = Vec::new();
+        for &cell in &self.by_level[factor][a] {
+            if let (Some(value), Some(b)) = (value(cell), of_b.get(&self.other_levels(cell, factor))) {
+                pairs.push(Pair { a: (cell, value), b: *b });
+            }
+        }
+        pairs
+    }
+
+    /// Returns the levels of a cell without that of `factor`.
+    fn other_levels(&self, cell: usize, factor: usize) -> (&[Option<usize>], &[Option<usize>]) {
+        let levels = &self.study.cells[cell].levels;
+        (&levels[..factor], &levels[factor + 1..])
     }
 
     pub(crate) fn measures(&self) -> impl Iterator<Item = (usize, &'a Measure)> {
