@@ -18,7 +18,7 @@ use crate::resume;
 use crate::run_display::RunDisplay;
 use crate::tui::{self, Display};
 use linerate_method::{Expectation, Metric};
-use linerate_model::{Goal, Host, Password, Plan, Record, Sampling};
+use linerate_model::{Goal, Host, Password, Plan, Record, Sampling, Tuning};
 use linerate_report::Style;
 use linerate_runner::{Agents as _, DeviceWatch, Ended, Event, Keep, Origin, Resumed, Run};
 use linerate_store::Store;
@@ -158,7 +158,7 @@ impl RunRequest {
         self.execute(plan, self.origin.clone(), agents, beside, resumed, cancel).await
     }
 
-    /// Runs a calibration, a run of its own, which is part of no study.
+    /// Runs a calibration or a tuning, a run of its own, which is part of no study.
     ///
     /// # Errors
     /// It did not run to its end.
@@ -223,8 +223,11 @@ impl RunRequest {
         let tui = tui.map_err(|error| Failure::measure(format!("--tui: cannot set up the terminal: {error}")))?;
         let every = |usual: Option<Nanos>| self.interval.or(usual).filter(|every| !every.is_zero());
         // These make many short trials, or have lines of their own.
-        let is_usual =
-            matches!(plan.goal, Goal::Sweep(_) | Goal::Curve(_)) && self.is_shown && !self.in_lines && !self.tui;
+        let is_usual = matches!(plan.goal, Goal::Sweep(_) | Goal::Curve(_))
+            && self.is_shown
+            && !self.in_lines
+            && !self.tui
+            && plan.tuning != Some(Tuning::Candidates);
         let events = self.json_stream.then(|| EventStream::new(every(Some(INTERVAL)), stop));
         let events = events.transpose().map_err(Failure::measure)?;
         let live = if self.json_stream { None } else { every(is_usual.then_some(INTERVAL)) };

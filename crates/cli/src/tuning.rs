@@ -6,7 +6,7 @@ use crate::measure::RunRequest;
 use crate::output::say;
 use clap::ValueEnum;
 use linerate_method::calibration::age_in_words;
-use linerate_method::tuning::{apply, fits, plan};
+use linerate_method::tuning::{Choice, apply, fits, plan};
 use linerate_model::{Plan, Record, Tuning};
 use linerate_runner::Agents as _;
 use linerate_store::{Query, State, Store, StoreError};
@@ -23,8 +23,8 @@ const MOST: usize = 50;
 pub(crate) struct TuneOption {
     /// Try cores and calls before the run, and use the fastest
     ///
-    /// Tries the cores of the threads and, for a TCP sender, sendfile and write. What is sent and what the receiver does with it stay
-    /// as asked. The choice is kept with the results and used again for the same hosts and options; --tune=again tries anew.
+    /// Tries the cores of the threads and, for TCP, sendfile and write, and when the receiver wakes up. What is sent and what the
+    /// receiver does with it stay as asked. The choice is kept with the results and used again for the same hosts and options; --tune=again tries anew.
     #[arg(long, value_name = "WHEN", num_args = 0..=1, require_equals = true, default_missing_value = "kept",
         conflicts_with = "prove", hide_short_help = true)]
     tune: Option<Tune>,
@@ -72,11 +72,12 @@ impl TuneOption {
                 (asked.calibrate(tuning, agents, cancel).await?, String::new())
             }
         };
-        for choice in apply(&mut run, &record) {
-            say(&format!(
-                "linerate: tuned {}: {} ({:.2} x as asked; tuning {}{origin})",
-                choice.trial, choice.candidate, choice.gain, record.id
-            ));
+        for Choice { trial, candidate, gain } in apply(&mut run, &record) {
+            let choice = match candidate {
+                Some(candidate) => format!("{candidate}, {gain:.2} x as asked"),
+                None => "nothing is faster than as asked".to_owned(),
+            };
+            say(&format!("linerate: tuned {trial}: {choice} (tuning {}{origin})", record.id));
         }
         Ok(run)
     }

@@ -1,19 +1,19 @@
 //! Tuning: tries ways to send and to place threads before a run, and chooses the fastest.
 //!
 //! A tuning is a sweep of its own, with several candidates of each trial of the run. Candidates differ in the cores of
-//! the threads and in the calls of a TCP sender. They send the same packets, and the receiver does the same with the
+//! the threads, in the calls of a TCP sender and in the wake-ups of its receiver. They send the same packets, and the receiver does the same with the
 //! data, so the tuned run measures what was asked.
 
 use crate::calibration::host_change;
 use linerate_model::{
-    Direction, Goal, Host, HostName, Net, Plan, Record, Repeats, SendBy, Summary, Task, Timing, TransactStyle,
-    Transport, Trial, Tuning, Warmup, Window,
+    Direction, Goal, Host, HostName, Net, Plan, ReceiveWake, Record, Repeats, SendBy, Summary, Task, Timing,
+    TransactStyle, Transport, Trial, Tuning, Warmup, Window,
 };
 use linerate_units::{ByteCount, Nanos};
 
 /// Window of a candidate's runs.
 const WINDOW: Window = Window {
-    warmup: Warmup::Steady { at_most: Nanos::from_secs(2), then: Nanos::new(0) },
+    warmup: Warmup::Steady { at_most: Nanos::from_millis(300), then: Nanos::new(0) },
     measure: Nanos::from_millis(300),
 };
 /// Runs of each candidate.
@@ -34,7 +34,7 @@ pub enum CannotTune {
     /// Everything that tuning changes is set.
     #[error(
         "--tune has nothing to choose: cores and calls are set, or the hosts have one core; leave out --cpus-sender, \
-         --cpus-receiver, --send-by or --size"
+         --cpus-receiver, --send-by, --size or --receive-wake"
     )]
     NothingToChoose,
 }
@@ -44,8 +44,9 @@ pub enum CannotTune {
 pub struct Choice {
     /// Name of the trial.
     pub trial: String,
-    /// Name of the candidate, as in `write of 131072 bytes, sender on core 0, receiver on core 1`.
-    pub candidate: String,
+    /// Name of the candidate, as in `write of 131072 bytes, sender on core 0, receiver on core 1`. `None` if the trial as
+    /// asked is as fast.
+    pub candidate: Option<String>,
     /// Median rate of the candidate divided by that of the trial as asked.
     pub gain: f64,
 }
@@ -95,7 +96,8 @@ pub fn apply(run: &mut Plan, tuning: &Record) -> Vec<Choice> {
         let name = format!("{}, {candidate}", cell.name);
         let Some(trial) = tuning.plan.cells().iter().find(|trial| trial.name == name) else { continue };
         choose(cell.task_mut(), trial.task());
-        choices.push(Choice { trial: cell.name.clone(), candidate: candidate.to_owned(), gain });
+        let candidate = (candidate != AS_ASKED).then(|| candidate.to_owned());
+        choices.push(Choice { trial: cell.name.clone(), candidate, gain });
     }
     run.tuning = Some(Tuning::ChosenBy(tuning.id.clone()));
     choices
@@ -122,6 +124,7 @@ fn fastest<'a>(name: &str, tuning: &'a Record) -> Option<(&'a str, f64)> {
 fn choose(task: &mut Task, chosen: &Task) {
     if let (Task::Stream(stream), Task::Stream(chosen)) = (&mut *task, chosen) {
         stream.send_by = chosen.send_by;
+        stream.receive_wake = chosen.receive_wake;
         stream.message_bytes = chosen.message_bytes;
     }
     if let (Some(net), Some(chosen)) = (task.net_mut(), chosen.net()) {
@@ -156,19 +159,28 @@ fn candidates(cell: &Trial, hosts: &[Host], any_size: bool) -> Result<Vec<(Strin
     Ok(all)
 }
 
-/// Returns the calls that a TCP sender may use, by name. The first is as asked and has no name.
+/// Returns the calls that a TCP sender and its receiver may use, by name. The first is as asked and has no name.
 fn calls(task: &Task, any_size: bool) -> Vec<(String, Task)> {
     let mut all = vec![(String::new(), task.clone())];
-    if let Task::Stream(stream) = task
-        && stream.net.transport == Transport::Tcp
-        && stream.send_by == SendBy::Auto
-    {
+    let Task::Stream(stream) = task else { return all };
+    if stream.net.transport != Transport::Tcp {
+        return all;
+    }
+    if stream.send_by == SendBy::Auto {
         let sizes = if any_size { WRITES.to_vec() } else { vec![stream.message_bytes.get()] };
         for size in sizes {
             let mut write = stream.clone();
             write.send_by = SendBy::Write;
             write.message_bytes = ByteCount::new(size);
             all.push((format!("write of {size} bytes"), Task::Stream(write)));
+        }
+    }
+    if stream.receive_wake == ReceiveWake::default() {
+        for (name, task) in all.clone() {
+            let Task::Stream(mut each) = task else { continue };
+            each.receive_wake = ReceiveWake::Each;
+            let separator = if name.is_empty() { "" } else { ", " };
+            all.push((format!("{name}{separator}receiver woken each time"), Task::Stream(each)));
         }
     }
     all
@@ -254,8 +266,11 @@ fn cores(cores: &[u32]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::calibration::one;
+    use crate::results::measurements;
     use crate::simulation::Network;
-    use linerate_model::{Path, SocketOptions, StreamTask, TransactTask};
+    use crate::transfer::tests::trial;
+    use linerate_model::{Path, RecordId, SocketOptions, StreamTask, TransactTask, TrialResult};
 
     /// Returns hosts `a` and `b` with these groups of cores, on one machine or on two.
     fn hosts(groups: &[&[u32]], is_one_machine: bool) -> Vec<Host> {
@@ -339,13 +354,58 @@ mod tests {
     fn options_that_are_given_are_kept() {
         let hosts = hosts(&[&[0, 1]], true);
         let tcp = names(Task::Stream(stream(Transport::Tcp, Direction::Both)), &hosts);
-        assert_eq!(tcp, ["as asked", "write of 131072 bytes", "write of 1048576 bytes"]);
+        let writes = ["write of 131072 bytes", "write of 1048576 bytes"];
+        assert_eq!(tcp[..3], ["as asked", writes[0], writes[1]]);
+        assert_eq!(tcp[3], "receiver woken each time");
+        assert_eq!(tcp[5..], [format!("{}, receiver woken each time", writes[1])]);
         let mut task = stream(Transport::Tcp, Direction::Send);
         task.net.socket = SocketOptions { sender_cpus: vec![1], ..SocketOptions::default() };
         task.send_by = SendBy::Write;
+        task.receive_wake = ReceiveWake::Each;
         assert_eq!(plan(&run(Task::Stream(task.clone())), &hosts, true), Err(CannotTune::NothingToChoose));
         task.send_by = SendBy::Auto;
         let same_size = plan(&run(Task::Stream(task)), &hosts, false).expect("it can be tuned");
         assert_eq!(same_size.cells()[1].name, "load, write of 1048576 bytes");
+    }
+
+    /// Returns the record of a tuning whose candidates reached these rates.
+    fn tuning(run: &Plan, hosts: &[Host], rates: &[f64]) -> Record {
+        let plan = plan(run, hosts, true).expect("it can be tuned");
+        let trials = plan.cells().iter().map(|cell| TrialResult { trial: cell.clone(), ..trial(1_000, 0) }).collect();
+        let record = Record::new(RecordId("tuning".into()), plan);
+        let mut record = Record { hosts: hosts.to_vec(), trials, ..record };
+        record.results = measurements(&record);
+        for (result, rate) in record.results.iter_mut().zip(rates) {
+            result.main = one(*rate);
+        }
+        record
+    }
+
+    #[test]
+    fn fastest_candidate_is_chosen_and_kept_for_unchanged_hosts() {
+        let mut hosts = hosts(&[&[0, 1]], true);
+        let asked = run(Task::Stream(stream(Transport::Udp, Direction::Send)));
+        let mut tuned = asked.clone();
+        let record = tuning(&asked, &hosts, &[100.0, 120.0, 90.0]);
+        let choices = apply(&mut tuned, &record);
+        assert_eq!(choices[0].candidate.as_deref(), Some("sender on core 0, receiver on core 1"));
+        let socket = &tuned.cells()[0].net().expect("a stream").socket;
+        assert_eq!((&*socket.sender_cpus, &*socket.receiver_cpus), (&[0][..], &[1][..]));
+        assert_eq!(tuned.tuning, Some(Tuning::ChosenBy(RecordId("tuning".into()))));
+
+        let candidates = plan(&asked, &hosts, true).expect("it can be tuned");
+        assert!(fits(&record, &candidates, &hosts));
+        hosts[0].system = "a new kernel".to_owned();
+        assert!(!fits(&record, &candidates, &hosts));
+    }
+
+    #[test]
+    fn small_gain_changes_nothing() {
+        let hosts = hosts(&[&[0, 1]], true);
+        let asked = run(Task::Stream(stream(Transport::Udp, Direction::Send)));
+        let mut tuned = asked.clone();
+        let choices = apply(&mut tuned, &tuning(&asked, &hosts, &[100.0, 102.0, 90.0]));
+        assert_eq!(choices, [Choice { trial: "load".to_owned(), candidate: None, gain: 1.0 }]);
+        assert_eq!(tuned.cells(), asked.cells());
     }
 }

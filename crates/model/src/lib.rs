@@ -143,9 +143,9 @@ pub use task::{
     FileSet, FrameBytes, FrameEngine, FrameForm, FrameHeaders, FrameMix, FramePayload, FrameStream, FramesTask,
     HopsTask, IoSizes, Iperf3Client, Iperf3End, Iperf3Login, Iperf3Server, MIX_PERIOD, MOST_VARIED, Mac, MacRule,
     MadeTree, MixError, MixPart, Net, NfsClass, NfsMix, NfsOperation, NfsServer, NfsTask, Offered, OperationCounts,
-    Password, Path, PortInfo, ProbePacket, RawFrame, ReceiveBy, RpcCall, RpcTask, SIGNATURE_BYTES, SMB_PORT, SendBy,
-    Server, Service, SimulatedHosts, SmbServer, SmbVersion, SocketOptions, StreamTask, Task, TaskKind, TransactStyle,
-    TransactTask, TreeKind, UnknownSmbVersion, Vary, VaryField, VaryOrder,
+    Password, Path, PortInfo, ProbePacket, RawFrame, ReceiveBy, ReceiveWake, RpcCall, RpcTask, SIGNATURE_BYTES,
+    SMB_PORT, SendBy, Server, Service, SimulatedHosts, SmbServer, SmbVersion, SocketOptions, StreamTask, Task,
+    TaskKind, TransactStyle, TransactTask, TreeKind, UnknownSmbVersion, Vary, VaryField, VaryOrder,
 };
 pub use timing::{Timing, Warmup, Window};
 pub use transport::{IpVersion, Transport};

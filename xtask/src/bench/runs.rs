@@ -118,9 +118,9 @@ pub(super) fn work_unit(work: &Work) -> WorkUnit {
     WorkUnit { unit: work.unit(), datagram }
 }
 
-/// Returns the time limit of a run, with its warm-up and set-up.
+/// Returns the time limit of a run, with its warm-up and set-up, and the tuning of linerate before the first run.
 pub(super) fn limit(seconds: u32) -> Duration {
-    Duration::from_secs(u64::from(seconds) + 20)
+    Duration::from_secs(u64::from(seconds) + 60)
 }
 
 #[cfg(test)]

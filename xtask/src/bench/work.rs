@@ -27,7 +27,8 @@ impl Load {
     /// Returns linerate's command and options. Its defaults are its fastest flags, so plain and best are the same.
     pub(super) fn line(self) -> String {
         match self {
-            Self::Tcp { flows, .. } => format!("stream --flows {flows} --congestion cubic"),
+            Self::Tcp { flows, flags: Flags::Plain } => format!("stream --flows {flows} --congestion cubic"),
+            Self::Tcp { flows, flags: Flags::Best } => format!("stream --flows {flows} --congestion cubic --tune"),
             Self::Udp { size, offload: true } => format!("stream --udp --size {size}"),
             Self::Udp { size, offload: false } => format!("stream --udp --size {size} --no-offload"),
             Self::Transact { udp, wait } => {

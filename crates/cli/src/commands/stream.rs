@@ -11,8 +11,8 @@ use crate::options::{Flows, Over, Prove, Repetition, Results, Sockets};
 use crate::tuning::TuneOption;
 use linerate_method::with_load;
 use linerate_model::{
-    Direction, HopsTask, IpVersion, Iperf3End, Iperf3Server, Net, Offered, Path, Plan, ReceiveBy, SendBy, Server,
-    SocketOptions, StreamTask, Task, TransactTask, Transport, Trial,
+    Direction, HopsTask, IpVersion, Iperf3End, Iperf3Server, Net, Offered, Path, Plan, ReceiveBy, ReceiveWake, SendBy,
+    Server, SocketOptions, StreamTask, Task, TransactTask, Transport, Trial,
 };
 use linerate_units::{BitRate, ByteCount, FrameRate, Nanos};
 use std::collections::BTreeSet;
@@ -143,6 +143,10 @@ pub(crate) struct Arguments {
     #[arg(long, default_value = "copy", value_parser = choice::<ReceiveBy>(RECEIVE_BY), hide_short_help = true)]
     receive_by: ReceiveBy,
 
+    /// When a TCP receiver wakes up; `each` moves work of the kernel from the sender's core to the receiver's
+    #[arg(long, default_value = "batched", value_parser = choice::<ReceiveWake>(RECEIVE_WAKE), hide_short_help = true)]
+    receive_wake: ReceiveWake,
+
     /// The same as --send-by sendfile
     #[arg(short = 'Z', long = "zerocopy", conflicts_with = "send_by", hide_short_help = true)]
     zerocopy: bool,
@@ -196,6 +200,8 @@ const SEND_BY: Choices = &[
 ];
 const RECEIVE_BY: Choices =
     &[("copy", "Copied into a buffer, as programs do"), ("discard", "Discarded by the kernel, without a copy")];
+const RECEIVE_WAKE: Choices =
+    &[("batched", "For the data of 0.1 ms (SO_RCVLOWAT)"), ("each", "For anything that has arrived, as programs do")];
 
 /// A core of the first host, and one of the second.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -463,6 +469,7 @@ impl Arguments {
             offload: !self.no_offload,
             send_by: self.send_by(),
             receive_by: self.receive_by,
+            receive_wake: self.receive_wake,
             iperf3: iperf3.cloned().map(Iperf3End::Server),
         }
     }
@@ -480,6 +487,7 @@ mod tests {
         check::<Transport>(TRANSPORTS);
         check::<SendBy>(SEND_BY);
         check::<ReceiveBy>(RECEIVE_BY);
+        check::<ReceiveWake>(RECEIVE_WAKE);
     }
 
     #[test]

@@ -32,7 +32,7 @@ pub use net::{Net, Path, Server, SocketOptions};
 pub use nfs::{FileSet, IoSizes, NfsClass, NfsMix, NfsOperation, NfsServer, NfsTask, OperationCounts, Service};
 pub use nfs_mix::MixError;
 pub use rpc::{RpcCall, RpcTask};
-pub use stream::{Direction, Offered, ReceiveBy, SendBy, StreamTask};
+pub use stream::{Direction, Offered, ReceiveBy, ReceiveWake, SendBy, StreamTask};
 pub use transact::{Arrivals, TransactStyle, TransactTask};
 
 use crate::HostName;

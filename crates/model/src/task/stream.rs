@@ -31,6 +31,9 @@ pub struct StreamTask {
     pub send_by: SendBy,
     /// What a TCP receiver does with its data.
     pub receive_by: ReceiveBy,
+    /// When a TCP receiver wakes up.
+    #[serde(default, skip_serializing_if = "ReceiveWake::is_default")]
+    pub receive_wake: ReceiveWake,
     /// What runs iperf3 at the other end of the path; none where an agent is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub iperf3: Option<Iperf3End>,
@@ -57,6 +60,7 @@ impl StreamTask {
             offload: true,
             send_by: SendBy::Auto,
             receive_by: ReceiveBy::Copy,
+            receive_wake: ReceiveWake::Batched,
             iperf3: None,
         }
     }
@@ -144,4 +148,21 @@ pub enum ReceiveBy {
     Copy,
     /// `recv` with `MSG_TRUNC`: the kernel throws the data away uncopied. This changes what is measured.
     Discard,
+}
+
+/// When a TCP receiver wakes up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ReceiveWake {
+    /// When the bytes of 0.1 ms have arrived (SO_RCVLOWAT): few wake-ups, for which the sender's core may pay.
+    #[default]
+    Batched,
+    /// When anything has arrived, as programs do: the receiver's core does more of the kernel's work.
+    Each,
+}
+
+impl ReceiveWake {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
 }

@@ -8,7 +8,7 @@ use crate::flow::{Outcome, Shared, Wire};
 use crate::options::CALL_TIMEOUT;
 use crate::spread::{Next, Served, edge_after, serve};
 use linerate_engine::{PEER_GONE, Stopped};
-use linerate_model::{FlowCounts, ReceiveBy, Received, StreamTask};
+use linerate_model::{FlowCounts, ReceiveBy, ReceiveWake, Received, StreamTask};
 use linerate_sys::epoll::Interest;
 use linerate_sys::handle::{AsSocket as _, BorrowedSocket};
 use linerate_sys::socket::is_timeout;
@@ -88,7 +88,8 @@ struct Receiver<'a> {
     straggler_time: u64,
     /// Volume of the stream, or `None` if the window ends by time.
     volume: Option<PendingVolume<'a>>,
-    /// Low-water mark. `None` for a volume, whose last byte must be seen on arrival, and for flows that share a thread.
+    /// Low-water mark. `None` for a volume, whose last byte must be seen on arrival, for flows that share a thread, and if
+    /// the receiver is to wake up each time.
     low_water: Option<LowWater>,
 }
 
@@ -131,7 +132,8 @@ impl<'a> Receiver<'a> {
             last: shared.timeline.start(),
         });
         let by_bytes = volume.is_some() || matches!(shared.wire, Wire::Unphased { by_bytes: true, .. });
-        let low_water = (!by_bytes).then(|| LowWater::new(shared.wire));
+        let is_batched = !by_bytes && spec.receive_wake == ReceiveWake::Batched;
+        let low_water = is_batched.then(|| LowWater::new(shared.wire));
         Ok(Self { shared, index, spec, stream, account, straggler_time, volume, low_water })
     }
 
