@@ -40,7 +40,6 @@ mod study_setup;
 #[cfg(test)]
 mod translations;
 mod tui;
-mod tuning;
 
 use commands::command_line::CommandLine;
 use commands::help;

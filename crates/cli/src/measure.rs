@@ -1,5 +1,9 @@
 //! What every measuring command does once its plan is made: reach the hosts, run, show, judge.
 
+mod tuning;
+
+pub(crate) use tuning::TuneOption;
+
 use crate::event_stream::EventStream;
 use crate::exit::Failure;
 use crate::expectations::{self, has_counted};
@@ -56,7 +60,7 @@ pub(crate) struct RunRequest {
     /// Results are text, and shown by the command that makes the run.
     is_shown: bool,
     /// The run to resume, as it was stored; none begins a new one.
-    pub(crate) resumed: Option<Record>,
+    resumed: Option<Record>,
     /// The terminal shows the run.
     tui: bool,
     /// The order of a fleet that asks for the run, if one does.

@@ -3,9 +3,8 @@
 use crate::calibration::CalibrationOption;
 use crate::exit::Failure;
 use crate::hosts::{HostArguments, HostBook};
-use crate::measure::{Beside, RunRequest, conclude, reach};
+use crate::measure::{Beside, RunRequest, TuneOption, conclude, reach};
 use crate::options::Results;
-use crate::tuning::TuneOption;
 use linerate_model::Plan;
 use tokio::sync::watch;
 

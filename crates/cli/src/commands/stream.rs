@@ -6,9 +6,8 @@ use crate::choice::{Choices, choice};
 use crate::exit::Failure;
 use crate::hosts::{HostArguments, HostBook, all_listed, host_arguments};
 use crate::iperf3_server::{Iperf3Target, Iperf3User};
-use crate::measure::{Beside, RunRequest, conclude, reach};
+use crate::measure::{Beside, RunRequest, TuneOption, conclude, reach};
 use crate::options::{Flows, Over, Prove, Repetition, Results, Sockets};
-use crate::tuning::TuneOption;
 use linerate_method::with_load;
 use linerate_model::{
     Direction, HopsTask, IpVersion, Iperf3End, Iperf3Server, Net, Offered, Path, Plan, ReceiveBy, ReceiveWake, SendBy,

@@ -1,8 +1,8 @@
 //! `--tune`: the fastest way to send and to place threads, from a tuning that is kept or made before the run.
 
+use super::RunRequest;
 use crate::exit::Failure;
 use crate::hosts::ReachedAgents;
-use crate::measure::RunRequest;
 use crate::output::say;
 use clap::ValueEnum;
 use linerate_method::calibration::age_in_words;
