@@ -6,8 +6,8 @@
 
 use crate::calibration::host_change;
 use linerate_model::{
-    Direction, Goal, Host, HostName, Net, Plan, ReceiveWake, Record, Repeats, SendBy, Summary, Task, Timing,
-    TransactStyle, Transport, Trial, Tuning, Warmup, Window,
+    Direction, Goal, Host, Net, Plan, ReceiveWake, Record, Repeats, SendBy, Summary, Task, Timing, TransactStyle,
+    Transport, Trial, Tuning, Warmup, Window,
 };
 use linerate_units::{ByteCount, Nanos};
 
@@ -28,7 +28,7 @@ const WRITES: [u64; 2] = [128 << 10, 1 << 20];
 /// Reason why a run cannot be tuned.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CannotTune {
-    /// It has no stream or transaction.
+    /// The run has a trial other than a stream or a transaction.
     #[error("--tune is for streams and transactions between agents")]
     OtherTask,
     /// Everything that tuning changes is set.
@@ -207,14 +207,16 @@ fn placements(task: &Task, hosts: &[Host]) -> Vec<Placement> {
         let [first, last] = [sender_groups.first(), sender_groups.last()];
         let [near, far] = [receiver_groups.first(), receiver_groups.last()];
         for (sender, receiver) in first.zip(near).into_iter().chain(last.zip(far)) {
-            let (sender_half, receiver_half) = (sender.len() / 2, receiver.len() / 2);
             pairs.push((&sender[..], &receiver[..]));
-            pairs.push((&sender[sender_half..], &receiver[receiver_half..]));
+            pairs.push((&sender[sender.len() / 2..], &receiver[receiver.len() / 2..]));
         }
     }
     for (sender, receiver) in pairs {
-        let threads = |cores: &[u32]| cores.iter().take(net.flows.into()).copied().collect();
-        let placement = Placement { sender: threads(sender), receiver: threads(receiver) };
+        let flows = usize::from(net.flows);
+        let placement = Placement {
+            sender: sender[..flows.min(sender.len())].to_vec(),
+            receiver: receiver[..flows.min(receiver.len())].to_vec(),
+        };
         let is_whole = !placement.sender.is_empty() && !placement.receiver.is_empty();
         if is_whole && !all.contains(&placement) {
             all.push(placement);
@@ -228,9 +230,9 @@ fn placements(task: &Task, hosts: &[Host]) -> Vec<Placement> {
 fn ends<'a>(task: &'a Task, hosts: &'a [Host]) -> Option<(&'a Net, [&'a Host; 2])> {
     let net = task.net()?;
     let [path] = task.paths() else { return None };
-    let host = |name: &HostName| hosts.iter().find(|host| host.name == *name);
-    let client = host(&path.client)?;
-    let server = host(path.server.agent()?)?;
+    let client = hosts.iter().find(|host| host.name == path.client)?;
+    let server_name = path.server.agent()?;
+    let server = hosts.iter().find(|host| host.name == *server_name)?;
     let direction = match task {
         Task::Stream(stream) => stream.direction,
         _ => Direction::Send,
@@ -368,7 +370,7 @@ mod tests {
         assert_eq!(same_size.cells()[1].name, "load, write of 1048576 bytes");
     }
 
-    /// Returns the record of a tuning whose candidates reached these rates.
+    /// Returns the record of a tuning in which the candidates reached these rates.
     fn tuning(run: &Plan, hosts: &[Host], rates: &[f64]) -> Record {
         let plan = plan(run, hosts, true).expect("it can be tuned");
         let trials = plan.cells().iter().map(|cell| TrialResult { trial: cell.clone(), ..trial(1_000, 0) }).collect();

@@ -538,8 +538,8 @@ mod tests {
         assert_eq!((first.addresses, first.shown, first.sent, first.received), (2_000, 2_000, 2_000, 2_000));
         let floods = [first.flooded_to_test, first.flooded_to_learning, first.flooded_to_monitoring];
         assert_eq!((first.flooded, floods), (1_003, [Some(0), Some(0), Some(1_003)]));
-        let kept = found.iterations.iter().find(|iteration| iteration.addresses == 997).expect("the capacity");
-        assert!(kept.flooded == 0 && kept.firmness.is_firm(), "{kept:?}");
+        let whole = found.iterations.iter().find(|iteration| iteration.addresses == 997).expect("the capacity");
+        assert!(whole.flooded == 0 && whole.firmness.is_firm(), "{whole:?}");
     }
 
     #[test]

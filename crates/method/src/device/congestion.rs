@@ -128,7 +128,7 @@ fn loss(sent: u64, received: u64) -> f64 {
 
 /// Returns whether the loss at the uncongested port shows head-of-line blocking.
 ///
-/// It is absent only if the other port was congested: by the whole load of both senders, or by back pressure.
+/// Blocking is absent only if the other port was congested: by the whole load of both senders, or by back pressure.
 fn head_of_line(group: &CongestionGroup, had_room: bool, held_up: bool) -> Presence {
     let lost = loss(group.uncongested_sent, group.uncongested_received);
     let is_overloaded = loss(group.congested_sent, group.congested_received) > SMALL && !is_slowed(group);

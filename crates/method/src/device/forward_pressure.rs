@@ -135,8 +135,7 @@ impl ForwardPressureTest {
 /// Returns whether a device that was offered more than the medium allows forwarded more than that.
 fn presence(line: f64, excess: f64, offered: f64, forwarded: f64, is_offered: bool) -> Presence {
     let half = CLOCKS.max(excess / 2.0);
-    // A sender that was held up leaves the device time to forward frames of its buffer, in one trial more than in the
-    // other. A load at the line's rate shows nothing.
+    // A delayed sender leaves the device time to forward frames of its buffer, in one trial more than in the other. A load at the line's rate shows nothing.
     if !is_offered || line <= 0.0 || offered <= line * (1.0 + half) {
         return Presence::CannotTell;
     }
@@ -164,7 +163,7 @@ mod tests {
         assert_eq!(found(1.0, 1.0), Presence::CannotTell, "a load of the line's rate shows nothing");
         assert_eq!(found(1.2, 1.004), Presence::CannotTell, "between both gaps");
         for forwarded in [line, 1.1 * line] {
-            assert_eq!(presence(line, excess, 1.2 * line, forwarded, false), Presence::CannotTell, "held up");
+            assert_eq!(presence(line, excess, 1.2 * line, forwarded, false), Presence::CannotTell, "a delayed sender");
         }
     }
 }
