@@ -56,12 +56,12 @@ impl TuneOption {
         let Some(tune) = self.tune else { return Ok(run) };
         let hosts = agents.control.hosts();
         let tuning = plan(&run, &hosts, any_size).map_err(Failure::usage)?;
-        let kept = match (&asked.store, tune) {
-            (Some(store), _) if asked.resumes() => asked.tuning(store)?,
+        let earlier = match (&asked.store, tune) {
+            (Some(store), _) if asked.resumes() => Some(asked.tuning(store)?),
             (Some(store), Tune::Kept) => find(store, |record| fits(record, &tuning, &hosts))?,
             _ => None,
         };
-        let (record, origin) = match kept {
+        let (record, origin) = match earlier {
             Some(record) => {
                 let now = u64::try_from(jiff::Timestamp::now().as_nanosecond()).unwrap_or_default();
                 let age = Nanos::new(now.saturating_sub(record.started_unix_ns));
@@ -84,11 +84,15 @@ impl TuneOption {
 }
 
 impl RunRequest {
-    /// Returns the tuning of the run that is resumed. `None` if it was not tuned.
-    fn tuning(&self, store: &Store) -> Result<Option<Record>, Failure> {
+    /// Returns the tuning of the run that is resumed.
+    ///
+    /// # Errors
+    ///
+    /// The run was not tuned, or its tuning cannot be read.
+    fn tuning(&self, store: &Store) -> Result<Record, Failure> {
         match self.resumed.as_ref().and_then(|stored| stored.plan.tuning.as_ref()) {
-            Some(Tuning::ChosenBy(id)) => store.load(&id.0).map(Some).map_err(Failure::measure),
-            _ => Ok(None),
+            Some(Tuning::ChosenBy(id)) => store.load(&id.0).map_err(Failure::measure),
+            _ => Err(Failure::usage("--resume: that run was not tuned; leave out --tune")),
         }
     }
 }

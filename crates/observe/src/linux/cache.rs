@@ -1,7 +1,6 @@
 //! Groups of cores that share a last-level cache, from `/sys/devices/system/cpu`
 //! (Documentation/ABI/testing/sysfs-devices-system-cpu).
 
-use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
@@ -9,14 +8,18 @@ use std::path::Path;
 ///
 /// The list is empty if the system does not say.
 pub(crate) fn groups(sys: &Path, allowed: &[u32]) -> Vec<Vec<u32>> {
-    let mut groups = BTreeSet::new();
+    let mut groups: Vec<Vec<u32>> = Vec::new();
     for core in allowed {
+        // The other cores of a group need not be asked.
+        if groups.iter().any(|cores| cores.contains(core)) {
+            continue;
+        }
         if let Some(mut cores) = group(&sys.join(format!("devices/system/cpu/cpu{core}/cache"))) {
             cores.retain(|core| allowed.contains(core));
-            groups.insert(cores);
+            groups.push(cores);
         }
     }
-    groups.into_iter().collect()
+    groups
 }
 
 /// Returns the cores that share the cache of the highest level in `folder`.
