@@ -147,16 +147,10 @@ fn of_named(record: &Record, run: &Uncalibrated<'_>) -> Result<Vec<Calibrated>, 
 fn found(store: &Store, run: Uncalibrated<'_>) -> Result<Vec<Calibrated>, Failure> {
     let query = Query { kind: Some(KIND.to_owned()), states: vec![State::Finished], ..Query::default() };
     let mut search = Search::new(run);
-    for row in store.list(&query, 0, MOST).map_err(Failure::measure)? {
-        if search.is_complete() {
-            break;
-        }
-        match store.load(&row.id.0) {
-            Ok(record) => search.take(&record),
-            // Deleted by another program since it was listed.
-            Err(StoreError::Unknown { .. }) => {}
-            Err(error) => return Err(Failure::measure(error)),
-        }
+    let mut records = store.newest(&query, MOST).map_err(Failure::measure)?;
+    while !search.is_complete() {
+        let Some(record) = records.next() else { break };
+        search.take(&record.map_err(Failure::measure)?);
     }
     let Found { limits, missing, misfit } = search.found();
     let remedy = "`linerate calibrate -- ` and this command measures the tester limit";

@@ -19,6 +19,23 @@ impl Store {
         self.rows(&sql, &values)
     }
 
+    /// Reads the newest records that `query` asks for, one after the other, at most `limit`. A record that another program
+    /// deletes meanwhile is left out.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn newest(
+        &self,
+        query: &Query,
+        limit: usize,
+    ) -> Result<impl Iterator<Item = Result<Record, StoreError>>, StoreError> {
+        let rows = self.list(query, 0, limit)?;
+        Ok(rows.into_iter().filter_map(|row| match self.load(&row.id.0) {
+            Err(StoreError::Unknown { .. }) => None,
+            loaded => Some(loaded),
+        }))
+    }
+
     /// How many runs `query` asks for.
     ///
     /// # Errors

@@ -176,7 +176,7 @@ enum Test {
     },
     /// The highest rate of pings that are all answered
     ///
-    /// One port sends ICMP echo requests and receives the answers.
+    /// Sends ICMP echo requests from one port, which also receives the answers.
     Echo {
         #[command(flatten)]
         common: Common,
@@ -629,8 +629,8 @@ fn calibrated_for(plan: &DevicePlan, store: &Store) -> Result<Vec<Calibrated>, F
     let calibration = calibration_of(&plan.test);
     let command = if calibration == DeviceTest::Calibrate { "calibrate" } else { "errors" };
     let finished = Query { states: vec![State::Finished], ..Query::text(command).map_err(Failure::usage)? };
-    for run in store.list(&finished, 0, RECENT).map_err(Failure::measure)? {
-        let mut record = store.load(&run.id.0).map_err(Failure::measure)?;
+    for record in store.newest(&finished, RECENT).map_err(Failure::measure)? {
+        let mut record = record.map_err(Failure::measure)?;
         let same = |other: &DevicePlan| {
             other.test == calibration
                 && other.host == plan.host

@@ -373,9 +373,13 @@ mod tests {
 
     #[test]
     fn bursts_keep_a_rate() {
-        let burst = |arguments: &[&str]| given(arguments).sending().ok().map(|sending| sending.form.burst);
-        assert_eq!([burst(&[]), burst(&["--burst", "16"])], [Some(0), Some(16)]);
-        assert_eq!(burst(&["--burst", "16", "--rate", "max"]), None);
+        for (arguments, burst) in
+            [(&[][..], Some(0)), (&["--burst", "16"], Some(16)), (&["--burst", "16", "--rate", "max"], None)]
+        {
+            let arguments = given(arguments);
+            let sending = arguments.sending().ok();
+            assert_eq!(sending.map(|sending| sending.form.burst), burst);
+        }
     }
 
     #[test]

@@ -9,7 +9,7 @@ use linerate_method::calibration::age_in_words;
 use linerate_method::tuning::{Choice, apply, fits, plan};
 use linerate_model::{Plan, Record, Tuning};
 use linerate_runner::Agents as _;
-use linerate_store::{Query, State, Store, StoreError};
+use linerate_store::{Query, State, Store};
 use linerate_units::Nanos;
 use tokio::sync::watch;
 
@@ -100,12 +100,10 @@ impl RunRequest {
 /// Returns the newest whole tuning in `store` that `fits`.
 fn find(store: &Store, fits: impl Fn(&Record) -> bool) -> Result<Option<Record>, Failure> {
     let query = Query { kind: Some(KIND.to_owned()), states: vec![State::Finished], ..Query::default() };
-    for row in store.list(&query, 0, MOST).map_err(Failure::measure)? {
-        match store.load(&row.id.0) {
-            Ok(record) if fits(&record) => return Ok(Some(record)),
-            // The record may have been deleted since it was listed.
-            Ok(_) | Err(StoreError::Unknown { .. }) => {}
-            Err(error) => return Err(Failure::measure(error)),
+    for record in store.newest(&query, MOST).map_err(Failure::measure)? {
+        let record = record.map_err(Failure::measure)?;
+        if fits(&record) {
+            return Ok(Some(record));
         }
     }
     Ok(None)

@@ -70,9 +70,10 @@ impl FaultTest {
             let received: u64 = run.counts.streams.iter().map(|stream| stream.received).sum();
             let bytes: u64 = run.counts.streams.iter().map(|stream| stream.received_bytes).sum();
             let is_repaired = self.cable && fault == FrameFault::Undersize && bytes > received * UNDERSIZE as u64;
-            let counts = match is_repaired {
-                true => Err("a driver of the ports fills short frames up".to_owned()),
-                false => Ok((sent, received)),
+            let counts = if is_repaired {
+                Err("a driver of the ports fills short frames up".to_owned())
+            } else {
+                Ok((sent, received))
             };
             self.attempts.push(Attempt { fault, counts });
         }
