@@ -50,6 +50,7 @@ mod study_run;
 mod truth;
 #[cfg(feature = "tui")]
 mod tui;
+mod tuning;
 mod verdicts;
 mod view;
 mod volume;
