@@ -129,7 +129,7 @@ fn draw_frame(svg: &mut String, name: &str, frame: &Frame<'_>, left: f64, top: u
     let share = frame.samples as f64 / all as f64 * 100.0;
     let label = escaped(name);
     // Neighbours differ in colour, and a function has the same one everywhere.
-    let green = 80 + name.bytes().fold(0_u32, |sum, byte| sum.wrapping_mul(31) + u32::from(byte)) % 140;
+    let green = 80 + name.bytes().fold(0_u32, |sum, byte| sum.wrapping_mul(31).wrapping_add(u32::from(byte))) % 140;
     let _ = writeln!(
         svg,
         "<g><title>{label}: {} samples, {share:.2} %</title>\
