@@ -32,6 +32,7 @@ mod tcp_sample;
 pub mod testing;
 mod timeline;
 mod vanished_peer;
+mod wake_batching;
 mod workers;
 mod zone;
 
@@ -62,5 +63,6 @@ pub use tcp_flow::tcp_flow;
 pub use tcp_sample::{SAMPLED_CONNECTIONS, retransmits, sample_tcp};
 pub use timeline::Timeline;
 pub use vanished_peer::end_if_vanished;
+pub use wake_batching::WakeBatching;
 pub use workers::{Ended, Worker, Workers};
 pub use zone::{only_zone, own_with_zone, with_zone};

@@ -334,7 +334,7 @@ mod tests {
     use super::*;
     use crate::{Demand, EngineError, Meters, Needs};
     use linerate_model::{
-        FrameEngine, FramesTask, LinkId, Listen, Role, RoleKind, SessionId, SessionKey, Task, Timing,
+        FrameEngine, FrameReceiver, FramesTask, LinkId, Listen, Role, RoleKind, SessionId, SessionKey, Task, Timing,
     };
     use linerate_units::Nanos;
     use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -398,6 +398,7 @@ mod tests {
             time: Nanos::default(),
             settle: Nanos::default(),
             engine: FrameEngine::Auto,
+            receiver: FrameReceiver::Port,
             line: None,
             hosts: Vec::new(),
         };

@@ -9,8 +9,8 @@ use aya::{Ebpf, EbpfLoader, include_bytes_aligned};
 use linerate_engine::testing;
 use linerate_frames::{Frames, port};
 use linerate_model::{
-    Assignment, FrameEngine, FrameHeaders, FramePayload, FrameStream, FrameStreamCounts, FramesTask, Role, RoleCounts,
-    RoleKind, SessionId, SessionKey, Task, Timing,
+    Assignment, FrameEngine, FrameHeaders, FramePayload, FrameReceiver, FrameStream, FrameStreamCounts, FramesTask,
+    Role, RoleCounts, RoleKind, SessionId, SessionKey, Task, Timing,
 };
 use linerate_sys::affinity::pin;
 use linerate_sys::clock;
@@ -228,6 +228,7 @@ fn trial_of(
         time: Nanos::from_secs(seconds),
         settle: Nanos::from_millis(100),
         engine,
+        receiver: FrameReceiver::Port,
         line: None,
         hosts: Vec::new(),
     };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //
-// Counts and times the frames of a trial where they arrive, and drops them; all others pass. One program serves all ports.
+// Counts and times the frames of a trial where they arrive, and drops them unless a socket is to receive them; all others pass. One program serves all ports.
 // The layout of the maps is known to crates/sys/src/linux/xdp.rs too.
 
 #include <linux/bpf.h>
@@ -28,6 +28,7 @@ struct settings {
 	__u64 sized;      // some stream mixes sizes: bytes are counted
 	__u64 reading;    // frames of one poll for which one reading of the clock serves
 	__u64 streams;    // they have the first slots; the slots after them are for further receivers
+	__u64 delivers;   // the frames go on to a socket
 };
 
 struct clock {
@@ -273,7 +274,7 @@ int receive(struct xdp_md *context)
 	__u64 now = read_clock(trial, sent);
 	if (__sync_lock_test_and_set(&known->seen[carried % REMEMBERED], carried + 1) == carried + 1) {
 		__sync_fetch_and_add(&count->duplicates, 1);
-		return XDP_DROP;
+		return trial->delivers ? XDP_PASS : XDP_DROP;
 	}
 	if (count->received == 0)
 		count->first = now;
@@ -292,7 +293,7 @@ int receive(struct xdp_md *context)
 	__u32 bucket = bucket_of(now > sent ? now - sent : 0);
 	if (bucket < BUCKETS)
 		__sync_fetch_and_add(&latency->bucket[bucket], 1);
-	return XDP_DROP;
+	return trial->delivers ? XDP_PASS : XDP_DROP;
 }
 
 // bpf_ktime_get_ns may be used by programs under the GPL only; the kernel asks for this word.

@@ -1,6 +1,6 @@
 //! Errors of ports and frames.
 
-use linerate_engine::Stopped;
+use linerate_engine::{SocketError, Stopped};
 use std::net::IpAddr;
 use std::time::Duration;
 
@@ -96,6 +96,9 @@ pub enum FrameError {
         /// Error of the kernel.
         source: linerate_sys::Error,
     },
+    /// The receiving socket cannot be opened.
+    #[error("the receiving socket: {0}")]
+    Socket(#[from] SocketError),
     /// A system call failed.
     #[error(transparent)]
     System(#[from] linerate_sys::Error),

@@ -6,9 +6,9 @@ use crate::offered::{Offer, had_room};
 use crate::statistics::summary;
 use crate::validity::{STEAL_BEARABLE, steal};
 use linerate_model::{
-    Caveat, CaveatKind, Confidence, Detail, FlowRate, FrameCounts, FrameEngine, FrameFlow, FrameForm, FrameStream,
-    FrameStreamCounts, FramesRun, FramesTask, HostName, Limit, Measurement, MessageValue, PortName, PortPair, Quantity,
-    Task, Timing, Trial, TrialResult, Verdict, message,
+    Caveat, CaveatKind, Confidence, Detail, FlowRate, FrameCounts, FrameEngine, FrameFlow, FrameForm, FrameReceiver,
+    FrameStream, FrameStreamCounts, FramesRun, FramesTask, HostName, Limit, Measurement, MessageValue, PortName,
+    PortPair, Quantity, Task, Timing, Trial, TrialResult, Verdict, message,
 };
 use linerate_units::{FrameRate, FrameSize, Nanos};
 
@@ -33,6 +33,8 @@ pub struct PlainFrames {
     pub settle: Nanos,
     /// By which means.
     pub engine: FrameEngine,
+    /// Place at which the frames count as received.
+    pub receiver: FrameReceiver,
 }
 
 impl PlainFrames {
@@ -57,6 +59,7 @@ impl PlainFrames {
             time: self.time,
             settle: self.settle,
             engine: self.engine,
+            receiver: self.receiver,
             line: None,
             hosts: Vec::new(),
         };
@@ -172,6 +175,7 @@ fn flow(run: &FramesRun<'_>, stream: &FrameStream, counts: &FrameStreamCounts) -
         sent: counts.sent,
         firmness: offer.firmness(),
         received: counts.received,
+        to_socket: counts.to_socket,
         lost: counts.sent.saturating_sub(counts.received),
         duplicates: counts.duplicates,
         reordered: counts.reordered,
@@ -215,7 +219,9 @@ mod tests {
         let DevicePlan { host, ports, directions, settle, engine, final_time: time, .. } =
             plan(DeviceTest::Throughput, true);
         let (rate, form) = (Some(FrameRate::per_second(1_000)), FrameForm::default());
-        let frames = PlainFrames { host, ports, directions, rate, count: Some(500), form, time, settle, engine };
+        let receiver = FrameReceiver::Port;
+        let frames =
+            PlainFrames { host, ports, directions, rate, count: Some(500), form, time, settle, engine, receiver };
         frames.trial(FrameSize::with_fcs(64).expect("a size"))
     }
 

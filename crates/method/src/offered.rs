@@ -4,7 +4,7 @@
 
 use linerate_model::{
     CaveatKind, Confidence, Firmness, FrameStream, FrameStreamCounts, FramesRun, Limit, Message, MessageValue, Text,
-    TrialResult, Verdict, message,
+    ToSocket, TrialResult, Verdict, message,
 };
 use linerate_units::Nanos;
 
@@ -35,6 +35,10 @@ pub(crate) struct Offer {
     pub(crate) held_up: Option<Nanos>,
     /// Whether the tester's receiving sockets had room for every frame.
     pub(crate) had_room: bool,
+    /// Whether a stream was sent without a rate, as fast as possible.
+    pub(crate) is_unlimited: bool,
+    /// Frames within the receiving host, if they are counted at a socket.
+    pub(crate) to_socket: Option<ToSocket>,
 }
 
 /// Whether the receiving sockets of a trial had room for every frame.
@@ -58,6 +62,8 @@ impl Offer {
             share,
             held_up: held_up.filter(|_| !is_whole(share)),
             had_room: had_room(run.result),
+            is_unlimited: run.task.streams.iter().any(|stream| stream.rate.is_none()),
+            to_socket: None,
         }
     }
 
@@ -75,6 +81,8 @@ impl Offer {
             share: sent.min(pace),
             held_up: None,
             had_room,
+            is_unlimited: stream.rate.is_none(),
+            to_socket: counts.to_socket,
         }
     }
 
@@ -122,8 +130,27 @@ impl Offer {
     /// What limited a load that was offered without a search.
     pub(crate) fn verdict(&self) -> Verdict {
         let say = |limit, confidence, text| Verdict::new(limit, confidence, vec![text]);
+        if let Some(ToSocket { at_port: at_port @ 1.., .. }) = self.to_socket
+            && self.received == 0
+        {
+            let text = message!(
+                "frames-none-at-socket",
+                "{arrived} frames arrived at the port, and none at the socket: look for a firewall or a reverse-path filter \
+                 (rp_filter) of the receiving host",
+                arrived = MessageValue::Count(at_port)
+            );
+            return say(Limit::CannotTell, Confidence::Low, text);
+        }
         if !self.is_whole() {
             return say(Limit::Tester, Confidence::Medium, self.told());
+        }
+        if self.lost() == 0 && self.is_unlimited {
+            let text = message!(
+                "frames-all-arrived-unlimited",
+                "all {count} frames arrived, and the tester sent them as fast as it could",
+                count = MessageValue::Count(self.sent)
+            );
+            return say(Limit::Tester, Confidence::Medium, text);
         }
         if self.lost() == 0 {
             let text = message!(
@@ -143,6 +170,9 @@ impl Offer {
             );
             return say(Limit::Tester, Confidence::Medium, text);
         }
+        if let Some(to_socket) = self.to_socket.filter(|to_socket| to_socket.at_port > self.received) {
+            return self.in_receiving_host(to_socket);
+        }
         let text = message!(
             "frames-not-arrived",
             "{lost} of {sent} frames that were sent did not arrive, provided that the receiving port lost none of \
@@ -151,6 +181,34 @@ impl Offer {
             sent = MessageValue::Count(self.sent)
         );
         say(Limit::Device, Confidence::Medium, text)
+    }
+}
+
+impl Offer {
+    /// What limited frames of which the receiving host lost some between its port and the socket.
+    fn in_receiving_host(&self, to_socket: ToSocket) -> Verdict {
+        let ToSocket { at_port, dropped } = to_socket;
+        let lost = at_port - self.received;
+        let [within, arrived, sent] = [lost, at_port, self.sent].map(MessageValue::Count);
+        let mut evidence = vec![message!(
+            "frames-lost-in-host",
+            "{within} of {arrived} frames that arrived at the port did not reach the program; {sent} were sent",
+            within,
+            arrived,
+            sent
+        )];
+        let Some(dropped) = dropped else {
+            return Verdict::new(Limit::ReceiverCpu, Confidence::Low, evidence);
+        };
+        evidence.push(message!(
+            "frames-dropped-by-socket",
+            "the socket's buffer was full for {dropped} of them",
+            dropped = MessageValue::Count(dropped)
+        ));
+        if lost > self.lost() / 2 && dropped > lost / 2 {
+            return Verdict::new(Limit::ReceiverCpu, Confidence::Medium, evidence);
+        }
+        Verdict::new(Limit::CannotTell, Confidence::Low, evidence)
     }
 }
 
@@ -196,7 +254,16 @@ mod tests {
     use linerate_units::FrameRate;
 
     fn offer(due: u64, sent: u64, received: u64) -> Offer {
-        Offer { due, sent, received, share: sent as f64 / due as f64, held_up: None, had_room: true }
+        Offer {
+            due,
+            sent,
+            received,
+            share: sent as f64 / due as f64,
+            held_up: None,
+            had_room: true,
+            is_unlimited: false,
+            to_socket: None,
+        }
     }
 
     #[test]
@@ -208,6 +275,22 @@ mod tests {
         assert_eq!(limit(1_000, 900, 800), Limit::Tester);
         let full = Offer { had_room: false, ..offer(1_000, 1_000, 999) };
         assert_eq!(full.verdict().limit, Limit::Tester, "what the tester dropped is not the device's loss");
+        let fastest = Offer { is_unlimited: true, ..offer(1_000, 1_000, 1_000) };
+        assert_eq!(fastest.verdict().limit, Limit::Tester, "no higher load can be offered");
+    }
+
+    #[test]
+    fn frames_lost_after_the_port_are_the_hosts() {
+        let limit = |sent, at_port, received, dropped| {
+            let to_socket = Some(ToSocket { at_port, dropped });
+            Offer { to_socket, ..offer(1_000, sent, received) }.verdict().limit
+        };
+        assert_eq!(limit(1_000, 1_000, 1_000, Some(0)), Limit::OfferedLoad);
+        assert_eq!(limit(1_000, 1_000, 700, Some(300)), Limit::ReceiverCpu);
+        assert_eq!(limit(1_000, 700, 700, Some(0)), Limit::Device, "lost before the port");
+        assert_eq!(limit(1_000, 600, 500, Some(100)), Limit::CannotTell, "most were lost before the port");
+        assert_eq!(limit(1_000, 1_000, 700, Some(10)), Limit::CannotTell, "something else dropped them");
+        assert_eq!(limit(1_000, 1_000, 0, Some(0)), Limit::CannotTell, "a firewall, maybe");
     }
 
     #[test]

@@ -75,7 +75,7 @@ pub use counts::{
     BlackHole, CopyCounts, CopyFault, CopyPart, CopyParts, CopySide, CopyStage, Counts, EndCounts, FlowCounts,
     FrameCounts, FramePartCounts, FrameStreamCounts, FrameStreamPart, FramesArrived, FramesSent, Hop, HopAddress,
     HopSample, HopsCounts, HopsEnd, MplsLabel, MtuProof, PathCounts, PathMtu, PortArrivals, PortFlood, ProbedWay,
-    Received, ReceivedDscp, Sent, SizeClassTimes, StageTime, TcpFlow, TooBig, Transactions, WorkTime,
+    Received, ReceivedDscp, Sent, SizeClassTimes, StageTime, TcpFlow, ToSocket, TooBig, Transactions, WorkTime,
 };
 pub use curve::{ClassPoint, CurveFound, CurveMiss, CurvePeak, CurvePlan, CurvePoint};
 pub use device::{
@@ -140,12 +140,12 @@ pub use summary::{Interval, Summary};
 pub use task::{
     Arrivals, BadFrame, BadMac, BadMix, BadTree, BadVary, CopyCache, CopyExisting, CopyFrom, CopyInto, CopyLinks,
     CopyOnError, CopyOptions, CopySync, CopyTask, CopyTree, CopyVerify, CopyWay, Direction, FarEnd, FileServer,
-    FileSet, FrameBytes, FrameEngine, FrameForm, FrameHeaders, FrameMix, FramePayload, FrameStream, FramesTask,
-    HopsTask, IoSizes, Iperf3Client, Iperf3End, Iperf3Login, Iperf3Server, MIX_PERIOD, MOST_VARIED, Mac, MacRule,
-    MadeTree, MixError, MixPart, Net, NfsClass, NfsMix, NfsOperation, NfsServer, NfsTask, Offered, OperationCounts,
-    Password, Path, PortInfo, ProbePacket, RawFrame, ReceiveBy, ReceiveWake, RpcCall, RpcTask, SIGNATURE_BYTES,
-    SMB_PORT, SendBy, Server, Service, SimulatedHosts, SmbServer, SmbVersion, SocketOptions, StreamTask, Task,
-    TaskKind, TransactStyle, TransactTask, TreeKind, UnknownSmbVersion, Vary, VaryField, VaryOrder,
+    FileSet, FrameBytes, FrameEngine, FrameForm, FrameHeaders, FrameMix, FramePayload, FrameReceiver, FrameStream,
+    FramesTask, HopsTask, IoSizes, Iperf3Client, Iperf3End, Iperf3Login, Iperf3Server, MIX_PERIOD, MOST_VARIED, Mac,
+    MacRule, MadeTree, MixError, MixPart, Net, NfsClass, NfsMix, NfsOperation, NfsServer, NfsTask, Offered,
+    OperationCounts, Password, Path, PortInfo, ProbePacket, RawFrame, ReceiveBy, ReceiveWake, RpcCall, RpcTask,
+    SIGNATURE_BYTES, SMB_PORT, SendBy, Server, Service, SimulatedHosts, SmbServer, SmbVersion, SocketOptions,
+    StreamTask, Task, TaskKind, TransactStyle, TransactTask, TreeKind, UnknownSmbVersion, Vary, VaryField, VaryOrder,
 };
 pub use timing::{Timing, Warmup, Window};
 pub use transport::{IpVersion, Transport};

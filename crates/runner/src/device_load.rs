@@ -415,6 +415,7 @@ mod tests {
             time: Nanos::from_secs(2),
             settle: Nanos::from_secs(1),
             engine: Default::default(),
+            receiver: Default::default(),
             line: None,
             hosts: Vec::new(),
         };

@@ -2,7 +2,9 @@
 
 use super::*;
 use linerate_control::AgentError;
-use linerate_model::{FailureKind, FrameEngine, FrameForm, FrameHeaders, FramePayload, FrameStream, FramesTask, Mac};
+use linerate_model::{
+    FailureKind, FrameEngine, FrameForm, FrameHeaders, FramePayload, FrameReceiver, FrameStream, FramesTask, Mac,
+};
 use linerate_units::{BitRate, FrameRate, FrameSize};
 
 /// A session with raw frames from a port that is not there, at `rate` frames of 64 bytes per second.
@@ -35,6 +37,7 @@ pub(super) fn frames(time: Nanos, ports: Vec<u16>, rate: Option<u64>) -> Assignm
         time,
         settle: Nanos::default(),
         engine: FrameEngine::Auto,
+        receiver: FrameReceiver::Port,
         line: None,
         hosts: Vec::new(),
     };

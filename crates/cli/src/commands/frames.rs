@@ -1,6 +1,7 @@
 //! `linerate frames`: frames sent from port to port and counted where they arrive, without a search.
 
 use super::device::{PortOptions, Ports, Way, fits_line, line_of};
+use crate::choice::{Choices, choice};
 use crate::device_load::LoadSource;
 use crate::exit::Failure;
 use crate::hosts::{HostBook, ReachedAgents};
@@ -10,7 +11,9 @@ use clap::Args;
 use linerate_frames::first_frame;
 use linerate_method::Metric;
 use linerate_method::frames::PlainFrames;
-use linerate_model::{DeviceTest, FrameBytes, FrameForm, FrameMix, FramePayload, Plan, RawFrame, Repeats, Trial, Vary};
+use linerate_model::{
+    DeviceTest, FrameBytes, FrameForm, FrameMix, FramePayload, FrameReceiver, Plan, RawFrame, Repeats, Trial, Vary,
+};
 use linerate_units::{BitRate, FrameRate, FrameSize, Nanos};
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -24,6 +27,9 @@ const USUAL_TIME: Nanos = Nanos::from_secs(10);
 const USUAL_SIZE: u32 = 64;
 /// Ports of test traffic: the echo port (RFC 2544 appendix C.2.6.4).
 const PORT: u16 = 7;
+
+const RECEIVERS: Choices =
+    &[("port", "At the port, before the host's protocols"), ("socket", "At a UDP socket of the host")];
 
 /// Send raw frames from one port to another, and count them on arrival
 #[derive(Debug, Args)]
@@ -105,6 +111,13 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "TIME", default_value = "200ms", hide_short_help = true)]
     settle: Nanos,
 
+    /// Where frames count as received: port, or socket
+    ///
+    /// port: at the receiving port, before the host's protocols. socket: where a program reads them from a UDP socket of the
+    /// receiving host. The loss between port and socket is then the host's.
+    #[arg(long, default_value = "port", value_parser = choice::<FrameReceiver>(RECEIVERS), hide_short_help = true)]
+    receiver: FrameReceiver,
+
     #[command(flatten)]
     load: LoadSource,
 
@@ -184,6 +197,7 @@ pub(super) struct Sending<'a> {
     pub(super) size: FrameSize,
     pub(super) time: Nanos,
     pub(super) settle: Nanos,
+    pub(super) receiver: FrameReceiver,
 }
 
 impl Sending<'_> {
@@ -216,6 +230,7 @@ impl Sending<'_> {
             time: self.time,
             settle: self.settle,
             engine: self.between.engine,
+            receiver: self.receiver,
         };
         Ok(frames.trial(self.size))
     }
@@ -262,7 +277,17 @@ impl Arguments {
             burst: self.burst_frames()?,
             bad_fcs: false,
         };
-        Ok(Sending { between: &self.between, rate, count: self.count, form, payload, size, time, settle: self.settle })
+        Ok(Sending {
+            between: &self.between,
+            rate,
+            count: self.count,
+            form,
+            payload,
+            size,
+            time,
+            settle: self.settle,
+            receiver: self.receiver,
+        })
     }
 
     /// Returns the frames of a burst; 0 for evenly spaced frames.
@@ -344,6 +369,11 @@ mod tests {
         }
         let words = ["x", "--ports", "a,b"].iter().chain(arguments);
         <Only as clap::Parser>::try_parse_from(words).expect("good arguments").arguments
+    }
+
+    #[test]
+    fn every_choice_is_a_variant() {
+        crate::choice::tests::check::<FrameReceiver>(RECEIVERS);
     }
 
     fn rate(arguments: &[&str]) -> Option<u64> {

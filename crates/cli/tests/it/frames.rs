@@ -129,6 +129,41 @@ fn what_cannot_be_sent_is_refused() {
     place.run(&words("device addresses --ports a,b")).says(2, &["three ports"]);
 }
 
+/// Frames that a UDP socket of the receiving host reads, and frames that a firewall keeps from it.
+#[lab_test(Program("nft"))]
+fn frames_are_counted_at_a_socket() {
+    let place = TestFolder::new();
+    place.run(&words("lab --bench cable --keep")).says(0, &["lab down"]);
+    let send = |options: &str| {
+        let line = format!("frames --ports a:eth0,b:eth0 --receiver socket --count 500 --rate 1k --json {options}");
+        place.measure(&words(&line))
+    };
+    for options in ["--engine xdp", "--engine packet-socket", "--engine xdp --ipv6 --size 200 --both"] {
+        let record = send(options);
+        let flow = flow(&record, 0);
+        let sent = frames_sent(flow, 500.0);
+        let counts = ["/to_socket/at_port", "/to_socket/dropped", "/received", "/duplicates", "/reordered"];
+        assert_eq!(counts.map(|count| number(flow, count)), [sent, 0.0, sent, 0.0, 0.0], "{options}: {flow}");
+        assert_eq!(number(flow, "/sent_bytes"), number(flow, "/received_bytes"), "{options}");
+    }
+    place.run(&words("lab shell b -- nft add table inet f")).says(0, &[]);
+    place.run(&words("lab shell b -- nft add chain inet f c { type filter hook input priority 0 ; }")).says(0, &[]);
+    place.run(&words("lab shell b -- nft add rule inet f c udp dport 7 drop")).says(0, &[]);
+    let record = send("--engine xdp");
+    let flow = flow(&record, 0);
+    let sent = frames_sent(flow, 500.0);
+    assert_eq!([number(flow, "/to_socket/at_port"), number(flow, "/received")], [sent, 0.0], "{flow}");
+    assert_eq!(flow["verdict"]["limit"], "cannot-tell", "{flow}");
+    assert!(flow["verdict"].to_string().contains("firewall"), "{flow}");
+    place.run(&["lab", "down"]).says(0, &["is down"]);
+    for (options, said) in
+        [("--template echo", "UDP only"), ("--vary dst-port:5", "dst-port varied"), ("--vlan 7 --size 68", "VLAN tags")]
+    {
+        let line = format!("lab --bench cable -- frames --ports a:eth0,b:eth0 --receiver socket --count 5 {options}");
+        place.run(&words(&line)).says(3, &[said]);
+    }
+}
+
 /// The reference device keeps 200 addresses, those that came first: the tester's three ports and 197 others.
 #[lab_test]
 fn a_table_of_addresses_is_found_exactly() {

@@ -148,7 +148,7 @@ fn bits_per_second(stream: &FrameStream, rate: u64) -> u64 {
 mod tests {
     use super::*;
     use linerate_model::{
-        FrameEngine, FrameForm, FrameHeaders, FrameMix, FramePayload, Mac, SessionId, SessionKey, Timing,
+        FrameEngine, FrameForm, FrameHeaders, FrameMix, FramePayload, FrameReceiver, Mac, SessionId, SessionKey, Timing,
     };
     use linerate_units::{FrameRate, FrameSize};
 
@@ -184,6 +184,7 @@ mod tests {
             time: Nanos::from_secs(10),
             settle: Nanos::from_secs(2),
             engine: FrameEngine::Auto,
+            receiver: FrameReceiver::Port,
             line: None,
             hosts: Vec::new(),
         };

@@ -23,6 +23,7 @@ mod port;
 mod progress;
 mod resolve;
 mod signature;
+mod sockets;
 mod taken;
 mod trial;
 mod vary;

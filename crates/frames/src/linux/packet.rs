@@ -111,6 +111,7 @@ pub(crate) fn run(attempt: &Attempt<'_>) -> Result<Counts, FrameError> {
             }
             let arrived = FramesArrived {
                 received: account.received,
+                to_socket: None,
                 bytes: account.bytes + FCS * account.received,
                 duplicates: account.duplicates,
                 reordered: account.reordered,

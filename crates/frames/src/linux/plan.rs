@@ -8,7 +8,7 @@ use crate::linux::pace::{Pace, time_on_line};
 use crate::linux::port::{mac, usable};
 use crate::linux::signature::{BYTES, Signature};
 use crate::linux::vary::Change;
-use linerate_model::{FrameStream, FramesTask, MOST_VARIED, Mac, MacRule, RawFrame, SimulatedHosts};
+use linerate_model::{FrameReceiver, FrameStream, FramesTask, MOST_VARIED, Mac, MacRule, RawFrame, SimulatedHosts};
 use linerate_sys::netlink::Route;
 use linerate_sys::xdp::RECEIVERS;
 use linerate_units::{BitRate, FrameSize, Nanos};
@@ -66,6 +66,8 @@ pub(crate) struct Plan {
     pub(crate) time: u64,
     /// Line rate of the ports, if the task gives it.
     pub(crate) line: Option<BitRate>,
+    /// Place at which the frames count as received.
+    pub(crate) receiver: FrameReceiver,
 }
 
 impl Plan {
@@ -151,7 +153,7 @@ impl Plan {
                 )));
             }
         }
-        Ok(Self { tag, ports, streams, time: task.time.get(), line: task.line })
+        Ok(Self { tag, ports, streams, time: task.time.get(), line: task.line, receiver: task.receiver })
     }
 }
 

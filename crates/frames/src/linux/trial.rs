@@ -1,5 +1,6 @@
 //! A trial from its beginning to its end, by XDP or by packet sockets.
 
+use super::sockets::Sockets;
 use super::{learning, packet, xdp};
 use crate::FrameError;
 use crate::linux::answering::Answering;
@@ -8,7 +9,7 @@ use crate::linux::carrier::Carrier;
 use crate::linux::plan::Plan;
 use crate::linux::progress::Progress;
 use linerate_engine::Conductor;
-use linerate_model::{Caveat, CaveatKind, FrameEngine, FramesTask, message};
+use linerate_model::{Caveat, CaveatKind, FrameEngine, FrameReceiver, FramesTask, message};
 use linerate_sys::interface::Link;
 use linerate_sys::netlink::Route;
 use linerate_sys::packet::PacketSocket;
@@ -40,7 +41,10 @@ pub(crate) fn run(plan: &Plan, task: &FramesTask, host: &dyn Conductor) -> Resul
     };
     let unsigned = plan.streams.iter().any(|stream| stream.signature_at.is_none());
     let before = if unsigned { Route::open()?.links()? } else { Vec::new() };
-    let counts = by_engine(task.engine, &attempt);
+    let counts = match task.receiver {
+        FrameReceiver::Port => by_engine(task.engine, &attempt),
+        FrameReceiver::Socket => Sockets::open(plan)?.count(plan, || by_engine(task.engine, &attempt)),
+    };
     if let Some(interface) = carrier.lost() {
         return Err(FrameError::WentDown { interface });
     }

@@ -8,8 +8,8 @@ use crate::linux::progress::{KernelCounts, PortCounts};
 use crate::linux::taken::VirtualLinks;
 use linerate_engine::Stopped;
 use linerate_model::{
-    Caveat, CaveatKind, FrameEngine, FrameStream, FrameStreamPart, FramesArrived, FramesSent, PortArrivals, PortFlood,
-    message,
+    Caveat, CaveatKind, FrameEngine, FrameReceiver, FrameStream, FrameStreamPart, FramesArrived, FramesSent,
+    PortArrivals, PortFlood, message,
 };
 use linerate_sys::affinity::{ClearCores, allowed_unless_cleared, pin};
 use linerate_sys::thread::SessionFirst;
@@ -264,7 +264,8 @@ fn attach(plan: &Plan, slots: &[Vec<(u32, usize)>]) -> Result<Receiver, FrameErr
     let ports: Vec<u32> = plan.ports.iter().map(|port| port.link).collect();
     let sized = plan.streams.iter().any(is_sized);
     let polled = plan.ports.iter().all(|port| port.polled);
-    let reception = Reception { tag: plan.tag, sized, polled, destinations: &destinations, ports: &ports };
+    let delivers = plan.receiver == FrameReceiver::Socket;
+    let reception = Reception { tag: plan.tag, sized, polled, delivers, destinations: &destinations, ports: &ports };
     Receiver::attach(RECEIVE, reception).map_err(|source| {
         let is_busy = source.source.kind() == std::io::ErrorKind::ResourceBusy;
         match plan.ports.iter().find(|port| source.object == format!("interface {}", port.link)) {

@@ -4,7 +4,9 @@ use crate::ports::LONG;
 use linerate_engine::FailedBy;
 use linerate_engine::testing::Reached;
 use linerate_frames::{Frames, port};
-use linerate_model::{FrameEngine, FrameHeaders, FramePayload, FrameStream, FramesTask, Mac, MacRule, SimulatedHosts};
+use linerate_model::{
+    FrameEngine, FrameHeaders, FramePayload, FrameReceiver, FrameStream, FramesTask, Mac, MacRule, SimulatedHosts,
+};
 use linerate_sys::namespace::NetNamespace;
 use linerate_sys::netlink::Route;
 use linerate_testsuite::{lab_test, wait_until};
@@ -56,6 +58,7 @@ fn trial(engine: FrameEngine) -> FramesTask {
         time: Nanos::from_secs(600),
         settle: Nanos::from_millis(0),
         engine,
+        receiver: FrameReceiver::Port,
         line: None,
         hosts: vec![simulated_hosts(false), simulated_hosts(true)],
     }

@@ -4,8 +4,8 @@ use linerate_engine::testing::{Session, sessions};
 use linerate_engine::{Counted, EngineFailure};
 use linerate_frames::{Frames, port};
 use linerate_model::{
-    Assignment, Caveat, FrameEngine, FrameForm, FrameHeaders, FramePartCounts, FramePayload, FrameStream,
-    FrameStreamCounts, FramesTask, Mac, Role, RoleCounts, RoleKind, SessionId, SessionKey, Task, Timing,
+    Assignment, Caveat, FrameEngine, FrameForm, FrameHeaders, FramePartCounts, FramePayload, FrameReceiver,
+    FrameStream, FrameStreamCounts, FramesTask, Mac, Role, RoleCounts, RoleKind, SessionId, SessionKey, Task, Timing,
 };
 use linerate_sys::namespace::NetNamespace;
 use linerate_sys::netlink::Route;
@@ -114,6 +114,7 @@ pub(crate) fn trial(engine: FrameEngine, milliseconds: u64, streams: Vec<FrameSt
         time: Nanos::from_millis(milliseconds),
         settle: Nanos::from_millis(300),
         engine,
+        receiver: FrameReceiver::Port,
         line: None,
         hosts: Vec::new(),
     }

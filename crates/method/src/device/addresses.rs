@@ -17,8 +17,9 @@ use super::{bound, sum, trial};
 use crate::offered::{had_room, is_whole, of_number};
 use crate::terms;
 use linerate_model::{
-    AddressIteration, AddressTable, Caveat, CaveatKind, DevicePlan, Firmness, FrameForm, FrameHeaders, FrameStream,
-    FramesRun, FramesTask, LearningRate, Mac, Message, Trial, TrialResult, Vary, VaryField, VaryOrder, message,
+    AddressIteration, AddressTable, Caveat, CaveatKind, DevicePlan, Firmness, FrameForm, FrameHeaders, FrameReceiver,
+    FrameStream, FramesRun, FramesTask, LearningRate, Mac, Message, Trial, TrialResult, Vary, VaryField, VaryOrder,
+    message,
 };
 use linerate_search::{Bisect, BisectGoal, Counted, Search as _};
 use linerate_units::{FrameRate, FrameSize, Nanos, Ratio};
@@ -180,6 +181,7 @@ impl AddressTest {
             // After a probe the device forgets.
             settle: if learns { plan.settle } else { plan.settle.max(self.ageing) },
             engine: plan.engine,
+            receiver: FrameReceiver::Port,
             line: None,
             hosts: Vec::new(),
         };

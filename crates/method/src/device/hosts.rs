@@ -29,9 +29,9 @@ use crate::latency::latency_if_any;
 use crate::offered::{Offer, had_room, of_number};
 use crate::terms;
 use linerate_model::{
-    Caveat, CaveatKind, Confidence, DevicePlan, Firmness, FrameForm, FrameHeaders, FrameStream, FrameStreamCounts,
-    FramesRun, FramesTask, Latency, Limit, Mac, MacRule, Message, NeighbourTable, PastNeighbours, SimulatedHosts,
-    Trial, Vary, VaryField, VaryOrder, Verdict, message,
+    Caveat, CaveatKind, Confidence, DevicePlan, Firmness, FrameForm, FrameHeaders, FrameReceiver, FrameStream,
+    FrameStreamCounts, FramesRun, FramesTask, Latency, Limit, Mac, MacRule, Message, NeighbourTable, PastNeighbours,
+    SimulatedHosts, Trial, Vary, VaryField, VaryOrder, Verdict, message,
 };
 use linerate_search::Longest;
 use linerate_units::{FrameRate, FrameSize, Nanos, Ratio};
@@ -183,6 +183,7 @@ impl HostTest {
             time: end,
             settle: plan.settle,
             engine: plan.engine,
+            receiver: FrameReceiver::Port,
             line: None,
             hosts: vec![SimulatedHosts {
                 port: pair.to,

@@ -36,8 +36,8 @@ use hosts::HostTest;
 use latency::LatencyTest;
 use linerate_model::{
     Calibrated, Caveat, CaveatKind, DeviceFound, DevicePlan, DeviceTest, DirectionCounts, FrameFault, FrameForm,
-    FrameStream, FrameStreamCounts, FramesRun, FramesTask, Latency, Message, MessageValue, Outcome, Record, RunSummary,
-    Task, Throughput, Timing, Trial, TrialResult, message,
+    FrameReceiver, FrameStream, FrameStreamCounts, FramesRun, FramesTask, Latency, Message, MessageValue, Outcome,
+    Record, RunSummary, Task, Throughput, Timing, Trial, TrialResult, message,
 };
 use linerate_units::{FrameRate, FrameSize, Nanos};
 use loss::LossTest;
@@ -416,6 +416,7 @@ impl Device {
             time,
             settle: self.plan.settle,
             engine: self.plan.engine,
+            receiver: FrameReceiver::Port,
             line: None,
             hosts: Vec::new(),
         }

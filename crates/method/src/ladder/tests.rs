@@ -7,9 +7,9 @@ use crate::device::tests::{counted, frames_of, streams_of};
 use crate::measure::tests::host;
 use crate::transfer::tests::{paths_of, trial};
 use linerate_model::{
-    CaveatKind, CopyParts, CopySide, FlowCounts, FrameEngine, FrameForm, FrameHeaders, FramePayload, FrameStream,
-    FrameStreamCounts, FramesTask, Limit as LimitedBy, Loss, LossPlaces, Mac, NfsOperation, OperationCounts, Record,
-    RecordId, TcpFlow, Transactions,
+    CaveatKind, CopyParts, CopySide, FlowCounts, FrameEngine, FrameForm, FrameHeaders, FramePayload, FrameReceiver,
+    FrameStream, FrameStreamCounts, FramesTask, Limit as LimitedBy, Loss, LossPlaces, Mac, NfsOperation,
+    OperationCounts, Record, RecordId, TcpFlow, Transactions,
 };
 use linerate_units::{FrameRate, FrameSize, Nanos};
 
@@ -181,6 +181,7 @@ fn frames(sent: u64, received: u64) -> Vec<TrialResult> {
         time: Nanos::from_secs(1),
         settle: Nanos::default(),
         engine: FrameEngine::Auto,
+        receiver: FrameReceiver::Port,
         line: None,
         hosts: Vec::new(),
     };

@@ -6,9 +6,9 @@ use crate::measure::tests::host;
 use crate::transfer::tests::{spec, stream_of, trial};
 use linerate_model::{
     CopyCounts, CopyFrom, CopyInto, CopyOnError, CopyPart, CopyParts, CopyStage, CopyTask, CopyWay, Counts, EndCounts,
-    FileServer, FrameEngine, FrameForm, FrameHeaders, FramePartCounts, FramePayload, FrameStream, FrameStreamPart,
-    FramesArrived, FramesSent, FramesTask, Histogram, LinkId, Mac, NfsMix, NfsServer, NfsTask, Path, PathCounts,
-    RoleCounts, Server, Timing, Transport,
+    FileServer, FrameEngine, FrameForm, FrameHeaders, FramePartCounts, FramePayload, FrameReceiver, FrameStream,
+    FrameStreamPart, FramesArrived, FramesSent, FramesTask, Histogram, LinkId, Mac, NfsMix, NfsServer, NfsTask, Path,
+    PathCounts, RoleCounts, Server, Timing, Transport,
 };
 use linerate_units::{FrameRate, FrameSize, Nanos};
 
@@ -199,6 +199,7 @@ fn frames(ports: &[&str], ways: &[(u16, u16)]) -> Trial {
         time: Nanos::from_secs(1),
         settle: Nanos::default(),
         engine: FrameEngine::Auto,
+        receiver: FrameReceiver::Port,
         line: None,
         hosts: Vec::new(),
     };

@@ -32,8 +32,12 @@ pub struct FrameStreamCounts {
     /// Time for which PAUSE frames stopped the sending port.
     #[serde(default, skip_serializing_if = "Nanos::is_zero")]
     pub paused: Nanos,
-    /// Frames that arrived at the port they were meant for, duplicates left out.
+    /// Frames that arrived at the port they were meant for, duplicates left out. Those that were read from its socket, if
+    /// the task counts there.
     pub received: u64,
+    /// Frames within the receiving host. `None` if the task counts frames at the port.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to_socket: Option<ToSocket>,
     /// Further copies.
     pub duplicates: u64,
     /// Frames that arrived after one with a higher number (RFC 4737 section 3.3).
@@ -127,6 +131,16 @@ pub struct PortArrivals {
     pub arrived: FramesArrived,
 }
 
+/// Frames of a stream on their way through the receiving host to its socket.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ToSocket {
+    /// Frames that arrived at the port.
+    pub at_port: u64,
+    /// Datagrams that the socket dropped because its buffer was full, those of other streams to it included. `None` if the
+    /// kernel does not report them.
+    pub dropped: Option<u64>,
+}
+
 /// Copies of a stream that flooded to a port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PortFlood {
@@ -161,6 +175,9 @@ pub struct FramesSent {
 pub struct FramesArrived {
     /// Frames that arrived, duplicates left out.
     pub received: u64,
+    /// Frames within the receiving host, if `received` counts those that were read from a socket.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to_socket: Option<ToSocket>,
     /// Bytes of them, FCS counted.
     pub bytes: u64,
     /// Further copies.
@@ -193,6 +210,7 @@ impl FrameStreamCounts {
             held_up: sent.held_up,
             paused: sent.paused,
             received: arrived.received,
+            to_socket: arrived.to_socket,
             duplicates: arrived.duplicates,
             reordered: arrived.reordered,
             flooded,

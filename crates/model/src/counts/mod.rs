@@ -9,7 +9,7 @@ pub use copy::{CopyCounts, CopyFault, CopyPart, CopyParts, CopySide, CopyStage, 
 pub use flows::{EndCounts, FlowCounts, PathCounts, Received, ReceivedDscp, Sent, TcpFlow, Transactions};
 pub use frames::{
     FrameCounts, FramePartCounts, FrameStreamCounts, FrameStreamPart, FramesArrived, FramesSent, PortArrivals,
-    PortFlood,
+    PortFlood, ToSocket,
 };
 pub use hops::{
     BlackHole, Hop, HopAddress, HopSample, HopsCounts, HopsEnd, MplsLabel, MtuProof, PathMtu, ProbedWay, TooBig,

@@ -1,6 +1,6 @@
 //! What plain generating counted, and what an address table held.
 
-use crate::{Caveat, Firmness, FrameEngine, FrameMix, Latency, Verdict};
+use crate::{Caveat, Firmness, FrameEngine, FrameMix, Latency, ToSocket, Verdict};
 use linerate_units::Nanos;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -27,6 +27,9 @@ pub struct FrameFlow {
     pub firmness: Firmness,
     /// Frames that arrived, duplicates left out.
     pub received: u64,
+    /// Frames within the receiving host, if `received` counts those that were read from a socket.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to_socket: Option<ToSocket>,
     /// Frames sent that did not arrive.
     pub lost: u64,
     /// Further copies.

@@ -88,6 +88,23 @@ pub enum FrameEngine {
     PacketSocket,
 }
 
+/// Place at which frames count as received.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum FrameReceiver {
+    /// The receiving port. The host's protocols do not see the frames.
+    #[default]
+    Port,
+    /// A UDP socket of the receiving host. Its kernel processes the frames as those of an application.
+    Socket,
+}
+
+impl FrameReceiver {
+    fn is_port(&self) -> bool {
+        *self == Self::Port
+    }
+}
+
 /// A port as it was found when a trial was prepared.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PortInfo {
@@ -241,6 +258,9 @@ pub struct FramesTask {
     pub settle: Nanos,
     /// By which means.
     pub engine: FrameEngine,
+    /// Place at which the frames count as received.
+    #[serde(default, skip_serializing_if = "FrameReceiver::is_port")]
+    pub receiver: FrameReceiver,
     /// Rate of the ports' lines, by which PAUSE frames count time. `None` if it is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<BitRate>,

@@ -23,8 +23,8 @@ pub use frame_form::{
     VaryField, VaryOrder,
 };
 pub use frames::{
-    BadMac, FrameEngine, FrameHeaders, FramePayload, FrameStream, FramesTask, Mac, MacRule, PortInfo, SIGNATURE_BYTES,
-    SimulatedHosts,
+    BadMac, FrameEngine, FrameHeaders, FramePayload, FrameReceiver, FrameStream, FramesTask, Mac, MacRule, PortInfo,
+    SIGNATURE_BYTES, SimulatedHosts,
 };
 pub use hops::{FarEnd, HopsTask, ProbePacket};
 pub use iperf3::{Iperf3Client, Iperf3End, Iperf3Login, Iperf3Server};

@@ -5,10 +5,11 @@
 
 use linerate_model::{
     Arrivals, Assignment, CopyFrom, CopyInto, CopyOptions, CopyTask, CopyTree, CopyWay, CurvePlan, DevicePlan,
-    DeviceTest, FileServer, FrameEngine, FrameForm, FrameHeaders, FrameMix, FramePayload, FrameStream, FramesTask,
-    Goal, IpVersion, Iperf3End, Iperf3Login, Iperf3Server, LadderPlan, LatencyBuckets, Mac, MacRule, NfsMix, NfsTask,
-    Path, Plan, Planned, PortPair, Repeats, RpcCall, RpcTask, Sampling, SearchGoal, Series, SessionId, SessionKey,
-    SimulatedHosts, StreamTask, SweepPlan, Task, Timing, TransactTask, Transport, Trial, Vary, VaryField, VaryOrder,
+    DeviceTest, FileServer, FrameEngine, FrameForm, FrameHeaders, FrameMix, FramePayload, FrameReceiver, FrameStream,
+    FramesTask, Goal, IpVersion, Iperf3End, Iperf3Login, Iperf3Server, LadderPlan, LatencyBuckets, Mac, MacRule,
+    NfsMix, NfsTask, Path, Plan, Planned, PortPair, Repeats, RpcCall, RpcTask, Sampling, SearchGoal, Series, SessionId,
+    SessionKey, SimulatedHosts, StreamTask, SweepPlan, Task, Timing, TransactTask, Transport, Trial, Vary, VaryField,
+    VaryOrder,
 };
 use linerate_units::{BitRate, ByteCount, FrameRate, FrameSize, Nanos, Ratio};
 use serde::de::DeserializeOwned;
@@ -92,6 +93,7 @@ fn frames() -> Value {
             time: Nanos::from_secs(1),
             settle: Nanos::from_secs(2),
             engine: FrameEngine::Auto,
+            receiver: FrameReceiver::Port,
             line: None,
             hosts: vec![hosts],
         }),

@@ -16,8 +16,8 @@ use crate::wording::{firmness, listed, sentence, verdict};
 use linerate_model::Text;
 use linerate_model::text;
 use linerate_model::{
-    CopyFigures, CopyStage, CopyTask, DevicePlan, Direction, HostName, Limit, LimitPlace, Measurement, Nic, Record,
-    Task, TaskKind, Throughput, Verdict,
+    CopyFigures, CopyStage, CopyTask, DevicePlan, Direction, HostName, Limit, LimitPlace, Measurement, Nic, PortName,
+    Record, Task, TaskKind, Throughput, Verdict,
 };
 use linerate_units::Ratio;
 
@@ -265,7 +265,8 @@ fn of_copy<'a>(lang: Language, record: &Record, result: &'a Measurement, found: 
 /// The way of the first flow of raw frames.
 fn of_frames<'a>(lang: Language, record: &Record, result: &'a Measurement) -> Option<Way<'a>> {
     let flow = result.frames().first()?;
-    let home = tasks::frames(record).next().map(|task| plain(&task.home.0)).unwrap_or_default();
+    let home = tasks::frames(record).next().map(|task| &task.home)?;
+    let at_port = flow.to_socket.map_or(flow.received, |to_socket| to_socket.at_port);
     let count = |text: &Text, frames: u64| Some(said!(lang, text, frames = frames));
     let stops = vec![
         Stop::new(
@@ -279,11 +280,12 @@ fn of_frames<'a>(lang: Language, record: &Record, result: &'a Measurement) -> Op
             plain(&flow.from),
             [count(text!("path-frames-sent", "{frames} frames sent"), flow.sent)],
         ),
-        Stop::new(Spot::Between, said!(lang, "path-device-or-path", "device or path"), []).losing(flow.lost),
+        Stop::new(Spot::Between, said!(lang, "path-device-or-path", "device or path"), [])
+            .losing(flow.sent.saturating_sub(at_port)),
         Stop::new(
             Spot::ReceiverInterface,
             plain(&flow.to),
-            [count(text!("path-frames-received", "{frames} frames received"), flow.received)],
+            [count(text!("path-frames-received", "{frames} frames received"), at_port)],
         ),
         Stop::new(
             Spot::ReceiverProgram,
@@ -291,16 +293,22 @@ fn of_frames<'a>(lang: Language, record: &Record, result: &'a Measurement) -> Op
             [flow.latency_ns.as_ref().map(|took| {
                 said!(lang, "path-latency", "p50 {p50}, p99 {p99}", p50 = nanos(took.p50), p99 = nanos(took.p99))
             })],
-        ),
+        )
+        .losing(at_port.saturating_sub(flow.received)),
     ];
     Some(Way {
         name: frames::named(lang, flow),
-        from: home.clone(),
-        to: home,
+        from: host_of(&flow.from, home),
+        to: host_of(&flow.to, home),
         stops,
         of: flow.intended.max(flow.sent),
         verdict: flow.verdict.as_ref().unwrap_or(&result.verdict),
     })
+}
+
+/// Returns the host of a port, which is `home` if the port names none.
+fn host_of(port: &str, home: &HostName) -> String {
+    plain(&PortName::from(port).host.as_ref().unwrap_or(home).0)
 }
 
 /// The way through a device of the first direction of a size.

@@ -13,7 +13,9 @@ use crate::subjects::live::{self, Live, LiveChart, LiveColumn, LiveRate};
 use crate::subjects::parties::between;
 use crate::wording::{firmness, runs};
 use linerate_model::text;
-use linerate_model::{FlowRate, FrameFlow, FrameHeaders, FramePayload, FramesTask, Measurement, Record, Task};
+use linerate_model::{
+    FlowRate, FrameFlow, FrameHeaders, FramePayload, FrameReceiver, FramesTask, Measurement, Record, Task,
+};
 use linerate_units::{BitRate, Ratio};
 use std::collections::BTreeMap;
 
@@ -112,6 +114,13 @@ fn method(lang: Language, task: &FramesTask) -> Vec<String> {
     });
     headers
         .into_iter()
+        .chain((task.receiver == FrameReceiver::Socket).then(|| {
+            said!(
+                lang,
+                "frames-method-socket",
+                "Frames count as received when a program of the receiving host reads them from a UDP socket; latencies end there."
+            )
+        }))
         .chain([said!(
             lang,
             "frames-method-time",
@@ -131,8 +140,14 @@ pub(crate) fn named(lang: Language, flow: &FrameFlow) -> String {
 const WAY: Column =
     column!("column-frames-frame-way", "frame, way", "bytes of a frame, FCS counted, and from which port to which");
 
+/// Columns of frames that are counted at a socket.
+const TO_SOCKET: [Column; 2] = [
+    column!("column-frames-at-port", "at the port", "frames that arrived at the port, on the way to the socket"),
+    column!("column-frames-dropped", "dropped by the socket", "datagrams for which the socket's buffer had no room"),
+];
+
 fn counts(lang: Language, flows: &[&FrameFlow]) -> Option<Table> {
-    let columns = vec![
+    let mut columns = vec![
         WAY,
         column!("column-frames-sent", "sent", "frames given to the sending port"),
         column!("column-frames-received", "received", "frames that arrived, duplicates left out"),
@@ -141,10 +156,14 @@ fn counts(lang: Language, flows: &[&FrameFlow]) -> Option<Table> {
         columns::REORDERED.ranked(1),
         column!("column-flooded", "flooded", "copies that arrived at other ports").ranked(3),
     ];
+    let has_sockets = flows.iter().any(|flow| flow.to_socket.is_some());
+    if has_sockets {
+        columns.splice(2..2, TO_SOCKET);
+    }
     let row = |flow: &&FrameFlow| {
         // A port's counter knows no single frame.
         let count_of_frames = |count: u64| (!flow.by_port_counters).then(|| grouped(count));
-        vec![
+        let mut row = vec![
             Some(named(lang, flow)),
             Some(grouped(flow.sent)),
             Some(grouped(flow.received)),
@@ -152,7 +171,13 @@ fn counts(lang: Language, flows: &[&FrameFlow]) -> Option<Table> {
             count_of_frames(flow.duplicates),
             count_of_frames(flow.reordered),
             count_of_frames(flow.flooded),
-        ]
+        ];
+        if has_sockets {
+            let at_port = flow.to_socket.map(|to_socket| grouped(to_socket.at_port));
+            let dropped = flow.to_socket.and_then(|to_socket| to_socket.dropped).map(grouped);
+            row.splice(2..2, [at_port, dropped]);
+        }
+        row
     };
     Table::filled(said!(lang, "frames-caption-counts", "Frames"), columns, flows.iter().map(row).collect())
 }
@@ -255,7 +280,7 @@ pub(crate) fn frames_sent(lang: Language, headers: &FrameHeaders, line: Option<B
 }
 
 /// Columns of [`csv_rows`].
-const CSV_COLUMNS: [&str; 20] = [
+const CSV_COLUMNS: [&str; 22] = [
     "record",
     "result",
     "frame_bytes",
@@ -266,6 +291,8 @@ const CSV_COLUMNS: [&str; 20] = [
     "bits_per_s",
     "wire_bits_per_s",
     "sent",
+    "at_port",
+    "socket_drops",
     "received",
     "loss_ratio",
     "duplicates",
@@ -280,6 +307,7 @@ const CSV_COLUMNS: [&str; 20] = [
 
 /// Rows of a CSV file with their head: one for each frame size and way. None where no frames were sent.
 fn csv_rows(record: &Record) -> Vec<Vec<String>> {
+    let counted = |count: Option<u64>| count.map(|count| count.to_string()).unwrap_or_default();
     let number = |value: Option<f64>| value.map(|value| value.to_string()).unwrap_or_default();
     let row = |(result, flow): (&Measurement, &FrameFlow)| {
         let timed = |figure: fn(&linerate_model::Latency) -> u64| {
@@ -297,6 +325,8 @@ fn csv_rows(record: &Record) -> Vec<Vec<String>> {
             ("latency_ns_max", timed(|took| took.max)),
             ("sent", flow.sent.to_string()),
             ("received", flow.received.to_string()),
+            ("at_port", counted(flow.to_socket.map(|to_socket| to_socket.at_port))),
+            ("socket_drops", counted(flow.to_socket.and_then(|to_socket| to_socket.dropped))),
             ("loss_ratio", loss.to_string()),
             ("from", flow.from.clone()),
             ("to", flow.to.clone()),
@@ -356,6 +386,7 @@ mod tests {
             firmness: Firmness::Firm,
             received: 19_990,
             lost: 10,
+            to_socket: None,
             duplicates: 0,
             reordered: 2,
             flooded: 0,

@@ -3,8 +3,8 @@
 use crate::sample;
 use linerate_model::{
     Caveat, CaveatKind, Confidence, Detail, Firmness, FlowRate, FrameEngine, FrameFlow, FrameHeaders, FramePayload,
-    FrameStream, FramesTask, Limit, Mac, Measurement, Message, Plan, Quantity, Record, Repeats, Task, Timing, Trial,
-    Verdict,
+    FrameReceiver, FrameStream, FramesTask, Limit, Mac, Measurement, Message, Plan, Quantity, Record, Repeats, Task,
+    Timing, Trial, Verdict,
 };
 use linerate_report::csv;
 use linerate_units::{FrameRate, FrameSize, Nanos};
@@ -26,6 +26,7 @@ fn flow(from: &str, to: &str, lost: u64) -> FrameFlow {
         sent: 20_000,
         firmness: Firmness::Firm,
         received: 20_000 - lost,
+        to_socket: None,
         lost,
         duplicates: 0,
         reordered: 0,
@@ -79,6 +80,7 @@ pub(crate) fn record() -> Record {
         time: Nanos::from_secs(1),
         settle: Nanos::from_secs(2),
         engine: FrameEngine::Auto,
+        receiver: FrameReceiver::Port,
         line: None,
         hosts: vec![],
     });

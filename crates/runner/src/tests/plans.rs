@@ -5,9 +5,9 @@ use linerate_method::simulation::{Network, Server};
 use linerate_method::{ladder, with_load};
 use linerate_model::{
     CopyCache, CopyExisting, CopyFrom, CopyInto, CopyLinks, CopyOnError, CopyOptions, CopySync, CopyTask, CopyVerify,
-    CopyWay, CurvePlan, DevicePlan, DeviceTest, FrameEngine, FrameForm, FrameHeaders, FramePayload, FrameStream,
-    FramesTask, Goal, HostName, IpVersion, Mac, NfsMix, NfsTask, Path, Plan, Planned, PortPair, Repeats, RpcCall,
-    RpcTask, SocketOptions, StreamTask, Task, Timing, TransactTask, Transport, Trial, Warmup,
+    CopyWay, CurvePlan, DevicePlan, DeviceTest, FrameEngine, FrameForm, FrameHeaders, FramePayload, FrameReceiver,
+    FrameStream, FramesTask, Goal, HostName, IpVersion, Mac, NfsMix, NfsTask, Path, Plan, Planned, PortPair, Repeats,
+    RpcCall, RpcTask, SocketOptions, StreamTask, Task, Timing, TransactTask, Transport, Trial, Warmup,
 };
 use linerate_units::{BitRate, ByteCount, FrameRate, FrameSize, Nanos, Ratio};
 
@@ -173,6 +173,7 @@ fn frames_at(rate: u64) -> Trial {
         time: Nanos::from_millis(100),
         settle: Nanos::from_millis(10),
         engine: FrameEngine::Auto,
+        receiver: FrameReceiver::Port,
         line: None,
         hosts: Vec::new(),
     };

@@ -315,6 +315,8 @@ pub struct Reception<'a> {
     pub sized: bool,
     /// All ports receive in polls of the kernel (NAPI), as all drivers do but `tun`.
     pub polled: bool,
+    /// The host's protocols receive the frames after they were counted.
+    pub delivers: bool,
     /// Interfaces where each stream is to arrive, at least one, which may be 0 for an interface of another host.
     pub destinations: &'a [Vec<u32>],
     /// The interfaces that receive.
@@ -333,7 +335,7 @@ pub struct Receiver {
 impl Receiver {
     /// Loads the program and attaches it.
     pub fn attach(object: &[u8], reception: Reception<'_>) -> Result<Self, Error> {
-        let Reception { tag, sized, polled, destinations, ports } = reception;
+        let Reception { tag, sized, polled, delivers, destinations, ports } = reception;
         let streams = destinations.len();
         let count = destinations.iter().map(Vec::len).sum::<usize>() as u32;
         let mut loader = EbpfLoader::new();
@@ -343,9 +345,9 @@ impl Receiver {
         let mut program = loader
             .load(object)
             .map_err(|error| Error::new("bpf(BPF_MAP_CREATE)", "the receiving program", cause(&error)))?;
-        let mut settings: Array<_, [u64; 4]> = map(&mut program, "settings")?;
+        let mut settings: Array<_, [u64; 5]> = map(&mut program, "settings")?;
         let mut read_every = |frames: u64| {
-            let words = [u64::from(tag), u64::from(sized), frames, streams as u64];
+            let words = [u64::from(tag), u64::from(sized), frames, streams as u64, u64::from(delivers)];
             settings.set(0, words, 0).map_err(|error| map_failed("settings", error))
         };
         read_every(1)?;

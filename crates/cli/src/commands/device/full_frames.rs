@@ -7,7 +7,7 @@ use crate::commands::ladder::FramesOptions;
 use crate::exit::Failure;
 use crate::hosts::ReachedAgents;
 use crate::options::Family;
-use linerate_model::{FrameEngine, FrameForm, Nic, Trial};
+use linerate_model::{FrameEngine, FrameForm, FrameReceiver, Nic, Trial};
 use linerate_units::{FrameSize, Nanos};
 
 /// What Ethernet adds to an IP packet: 14 bytes of header and 4 of FCS (IEEE 802.3 clause 3.1.1).
@@ -54,6 +54,7 @@ pub(crate) async fn full_frames(
         size,
         time: asked.time,
         settle: SETTLE,
+        receiver: FrameReceiver::Port,
     };
     frames.trial(&Ports::read_two(&between.ports)?, agents).await
 }
