@@ -6,8 +6,8 @@
 
 use crate::calibration::host_change;
 use linerate_model::{
-    Direction, Goal, Host, Net, Plan, ReceiveWake, Record, Repeats, SendBy, Summary, Task, Timing, TransactStyle,
-    Transport, Trial, Tuning, Warmup, Window,
+    Direction, Goal, Host, Net, Plan, ReceiveWake, Record, Repeats, SendBy, StreamTask, Summary, Task, Timing,
+    TransactStyle, Transport, Trial, Tuning, Warmup, Window,
 };
 use linerate_units::{ByteCount, Nanos};
 
@@ -22,8 +22,8 @@ const ROUNDS: u32 = 3;
 const LEAST_GAIN: f64 = 0.03;
 /// Name of the candidate that changes nothing.
 const AS_ASKED: &str = "as asked";
-/// Bytes of a call of `write`: they fit a core's L2 cache, or cost few calls.
-const WRITES: [u64; 2] = [128 << 10, 1 << 20];
+/// Bytes of a larger call of `write`, which costs fewer calls than the default.
+const LARGE_WRITE: u64 = 512 << 10;
 
 /// Reason why a run cannot be tuned.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -44,7 +44,7 @@ pub enum CannotTune {
 pub struct Choice {
     /// Name of the trial.
     pub trial: String,
-    /// Name of the candidate, as in `write of 131072 bytes, sender on core 0, receiver on core 1`. `None` if the trial as
+    /// Name of the candidate, as in `write of 524288 bytes, sender on core 0, receiver on core 1`. `None` if the trial as
     /// asked is as fast.
     pub candidate: Option<String>,
     /// Median rate of the candidate divided by that of the trial as asked.
@@ -167,13 +167,13 @@ fn calls(task: &Task, any_size: bool) -> Vec<(String, Task)> {
         return all;
     }
     if stream.send_by == SendBy::Auto {
-        let sizes = if any_size { WRITES.to_vec() } else { vec![stream.message_bytes.get()] };
-        for size in sizes {
-            let mut write = stream.clone();
-            write.send_by = SendBy::Write;
-            write.message_bytes = ByteCount::new(size);
-            all.push((format!("write of {size} bytes"), Task::Stream(write)));
+        if any_size {
+            let message_bytes = ByteCount::new(LARGE_WRITE);
+            let write = StreamTask { message_bytes, ..stream.clone() };
+            all.push((format!("write of {LARGE_WRITE} bytes"), Task::Stream(write)));
         }
+        let sendfile = StreamTask { send_by: SendBy::Sendfile, ..stream.clone() };
+        all.push(("sendfile".to_owned(), Task::Stream(sendfile)));
     }
     if stream.receive_wake == ReceiveWake::default() {
         for (name, task) in all.clone() {
@@ -272,7 +272,7 @@ mod tests {
     use crate::results::measurements;
     use crate::simulation::Network;
     use crate::transfer::tests::trial;
-    use linerate_model::{Path, RecordId, SocketOptions, StreamTask, TransactTask, TrialResult};
+    use linerate_model::{Path, RecordId, SocketOptions, TransactTask, TrialResult};
 
     /// Returns hosts `a` and `b` with these groups of cores, on one machine or on two.
     fn hosts(groups: &[&[u32]], is_one_machine: bool) -> Vec<Host> {
@@ -356,10 +356,9 @@ mod tests {
     fn options_that_are_given_are_kept() {
         let hosts = hosts(&[&[0, 1]], true);
         let tcp = names(Task::Stream(stream(Transport::Tcp, Direction::Both)), &hosts);
-        let writes = ["write of 131072 bytes", "write of 1048576 bytes"];
-        assert_eq!(tcp[..3], ["as asked", writes[0], writes[1]]);
+        assert_eq!(tcp[..3], ["as asked", "write of 524288 bytes", "sendfile"]);
         assert_eq!(tcp[3], "receiver woken each time");
-        assert_eq!(tcp[5..], [format!("{}, receiver woken each time", writes[1])]);
+        assert_eq!(tcp[5..], ["sendfile, receiver woken each time"]);
         let mut task = stream(Transport::Tcp, Direction::Send);
         task.net.socket = SocketOptions { sender_cpus: vec![1], ..SocketOptions::default() };
         task.send_by = SendBy::Write;
@@ -367,7 +366,7 @@ mod tests {
         assert_eq!(plan(&run(Task::Stream(task.clone())), &hosts, true), Err(CannotTune::NothingToChoose));
         task.send_by = SendBy::Auto;
         let same_size = plan(&run(Task::Stream(task)), &hosts, false).expect("it can be tuned");
-        assert_eq!(same_size.cells()[1].name, "load, write of 1048576 bytes");
+        assert_eq!(same_size.cells()[1].name, "load, sendfile");
     }
 
     /// Returns the record of a tuning in which the candidates reached these rates.

@@ -1,6 +1,6 @@
 //! `linerate path`: the routers of a path, idle and under load, and the link that limits it.
 
-use super::stream::{IPERF3_MESSAGE, TCP_MESSAGE};
+use super::stream::TCP_MESSAGE;
 use crate::choice::{Choices, choice};
 use crate::exit::Failure;
 use crate::hosts::{HostArguments, HostBook, all_listed, host_arguments};
@@ -230,13 +230,12 @@ impl Arguments {
     /// Returns the load: one TCP connection.
     fn load(&self, path: Path, target: &Target, direction: Direction) -> StreamTask {
         let iperf3 = iperf3_end(target);
-        let message = if iperf3.is_some() { IPERF3_MESSAGE } else { TCP_MESSAGE };
         StreamTask {
             paths: vec![path],
             net: self.net(),
             direction,
             iperf3,
-            ..StreamTask::plain(Transport::Tcp, ByteCount::new(message))
+            ..StreamTask::plain(Transport::Tcp, ByteCount::new(TCP_MESSAGE))
         }
     }
 }

@@ -17,13 +17,8 @@ use linerate_units::{BitRate, ByteCount, FrameRate, Nanos};
 use std::collections::BTreeSet;
 use tokio::sync::watch;
 
-/// What a TCP sender hands over at a time if nothing else is asked.
-pub(super) const TCP_MESSAGE: u64 = 1 << 20;
-/// The same with more flows than these: each flow has its own message in memory.
-const MANY_FLOWS: u16 = 128;
-const MANY_FLOWS_MESSAGE: u64 = 128 << 10;
-/// The same to an iperf3 server, which receives as much at a time: its own default.
-pub(super) const IPERF3_MESSAGE: u64 = 128 << 10;
+/// Default bytes of a TCP sender's call, as those of iperf3. The call fits a core's L2 cache (docs/tuning.md).
+pub(super) const TCP_MESSAGE: u64 = 128 << 10;
 /// Warm-up where the server must know it beforehand, in whole seconds.
 const IPERF3_WARMUP: Nanos = Nanos::from_secs(1);
 /// A run that ends by bytes ends after this in any case. Agents allow no longer ones unless told to (`serve --max-time`).
@@ -193,7 +188,7 @@ const DIRECTIONS: Choices = &[
 ];
 const TRANSPORTS: Choices = &[("tcp", ""), ("udp", "")];
 const SEND_BY: Choices = &[
-    ("auto", "sendfile for 16 KiB and more, write below"),
+    ("auto", "write, or what --tune finds"),
     ("sendfile", "From memory, without a copy"),
     ("write", "From a buffer, with a copy"),
 ];
@@ -335,7 +330,7 @@ impl Arguments {
         if self.loaded_latency.is_some() && time < SHORTEST_PROBED {
             return Err(format!("--time {time} is too short for --loaded-latency; give at least {SHORTEST_PROBED}"));
         }
-        let mut sizes = if self.sizes.is_empty() { vec![self.size(iperf3, mtu)] } else { self.sizes.clone() };
+        let mut sizes = if self.sizes.is_empty() { vec![self.size(mtu)] } else { self.sizes.clone() };
         for size in &sizes {
             self.check_size(*size)?;
             self.check_volume(*size)?;
@@ -404,13 +399,8 @@ impl Arguments {
         self.over.transport() == Transport::Udp
     }
 
-    fn size(&self, iperf3: Option<&Iperf3Server>, mtu: u32) -> ByteCount {
-        let tcp = match iperf3 {
-            Some(_) => IPERF3_MESSAGE,
-            None if self.flows.flows > MANY_FLOWS => MANY_FLOWS_MESSAGE,
-            None => TCP_MESSAGE,
-        };
-        let usual = if self.is_udp() { self.ip().datagram_within(mtu) } else { tcp };
+    fn size(&self, mtu: u32) -> ByteCount {
+        let usual = if self.is_udp() { self.ip().datagram_within(mtu) } else { TCP_MESSAGE };
         self.size.unwrap_or(ByteCount::new(usual))
     }
 

@@ -130,7 +130,7 @@ pub enum Offered {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SendBy {
-    /// `sendfile` for messages of 16 KiB and more, `write` below.
+    /// `write`, unless a tuning finds another way to be faster.
     #[default]
     Auto,
     /// `sendfile` from memory: no copy at the sender.

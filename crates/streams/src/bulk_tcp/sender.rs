@@ -21,8 +21,6 @@ use std::time::Duration;
 const COOL_DOWN_NS: u64 = 250_000_000;
 /// Interval of looking whether the peer has acknowledged the whole volume.
 const PAUSE_NS: u64 = 1_000_000;
-/// Smallest message for `sendfile`. Below this, it costs more than the copy it saves.
-const SENDFILE_MINIMUM: u64 = 16 << 10;
 /// Bytes of one `sendfile` call. The kernel cuts it into pieces of 64 KiB in any case.
 const SENDFILE_CALL: usize = 1 << 20;
 /// Longest wait of a call, for each of the kernel's pieces. The window's edges are seen only between calls, so a call
@@ -265,11 +263,7 @@ enum Supply {
 impl Supply {
     fn new(spec: &StreamTask) -> Result<Self, StreamError> {
         let bytes = spec.message_bytes.get();
-        let by_file = match spec.send_by {
-            SendBy::Auto => tcp::SENDS_UNCOPIED && bytes >= SENDFILE_MINIMUM,
-            SendBy::Sendfile => true,
-            SendBy::Write => false,
-        };
+        let by_file = spec.send_by == SendBy::Sendfile;
         let length = if by_file { (bytes as usize).min(SENDFILE_CALL) } else { bytes as usize };
         let mut payload = vec![0u8; length];
         rand::fill(&mut payload[..]);

@@ -28,7 +28,7 @@ fn tcp_in_both_directions_over_separate_flows() {
     {
         let sent = sender.sent.as_ref().expect("sent");
         let received = receiver.received.as_ref().expect("received");
-        assert_eq!((sent.io_method.as_str(), received.io_method.as_str()), ("sendfile", "recv"));
+        assert_eq!((sent.io_method.as_str(), received.io_method.as_str()), ("write", "recv"));
         // The windows of both ends need not agree: an edge comes late to a thread that waits for its core. What was
         // moved does.
         assert!(0 < sent.payload_bytes && sent.payload_bytes <= out.sent_bytes, "{sent:?} of {out:?}");
@@ -49,7 +49,7 @@ fn tcp_in_both_directions_over_separate_flows() {
 }
 
 #[test]
-fn tcp_by_write_and_discard_with_options_over_ipv6() {
+fn tcp_by_sendfile_and_discard_with_options_over_ipv6() {
     let socket = SocketOptions {
         congestion: Some("reno".into()),
         dscp: Some(10),
@@ -64,13 +64,13 @@ fn tcp_by_write_and_discard_with_options_over_ipv6() {
     let spec = StreamTask {
         net: Net { socket, ..over_ip(Transport::Tcp, IpVersion::V6) },
         direction: Direction::Receive,
-        send_by: SendBy::Write,
+        send_by: SendBy::Sendfile,
         receive_by: ReceiveBy::Discard,
         ..stream(Transport::Tcp)
     };
     let (client, server) = run(&Task::Stream(spec));
     assert!(client.sent.is_none() && server.received.is_none());
-    assert_eq!(server.sent.expect("the server sends").io_method, "write");
+    assert_eq!(server.sent.expect("the server sends").io_method, "sendfile");
     let received = client.received.expect("the client receives");
     assert!(received.io_method.contains("MSG_TRUNC") && received.payload_bytes > 0, "{received:?}");
     let tcp = server.flows[0].tcp.as_ref().expect("TCP_INFO");

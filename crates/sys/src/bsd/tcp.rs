@@ -19,8 +19,6 @@ use libc::TCP_MAXUNACKTIME as USER_TIMEOUT;
 #[cfg(target_os = "macos")]
 const USER_TIMEOUT: i32 = 0x80;
 
-/// [`send_file`] sends without a copy in user space.
-pub const SENDS_UNCOPIED: bool = true;
 /// Names of the calls of [`send_file`] and [`discard`], as records have them.
 pub const SEND_FILE: &str = "sendfile";
 /// See [`SEND_FILE`].

@@ -13,8 +13,6 @@ use std::net::TcpStream;
 use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd};
 use std::time::Duration;
 
-/// [`send_file`] sends without a copy in user space.
-pub const SENDS_UNCOPIED: bool = true;
 /// Names of the calls of [`send_file`] and [`discard`], as records have them.
 pub const SEND_FILE: &str = "sendfile";
 /// See [`SEND_FILE`].

@@ -18,8 +18,6 @@ use windows_sys::Win32::Networking::WinSock::{
     WSAEOPNOTSUPP, WSAIoctl, ioctlsocket,
 };
 
-/// [`send_file`] sends without a copy in user space. It copies: TransmitFile waits until all is sent, also on a socket that does not block.
-pub const SENDS_UNCOPIED: bool = false;
 /// Names of the calls of [`send_file`] and [`discard`], as records have them.
 pub const SEND_FILE: &str = "ReadFile and send";
 /// See [`SEND_FILE`].
