@@ -25,8 +25,8 @@ use serde::de::DeserializeOwned;
 use std::collections::VecDeque;
 use std::error::Error as StdError;
 use std::pin::pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 /// Longest wait for the beginning of an answer, and between two parts of it.
@@ -68,6 +68,14 @@ struct Shared {
     address: String,
     /// Whether the agent has answered before. Until then no request is repeated.
     was_reached: AtomicBool,
+    /// Description of the host in the first answer. Unset for a client without a token.
+    first_description: OnceLock<Host>,
+}
+
+impl Shared {
+    fn new(transport: Arc<dyn Transport>, address: String) -> Self {
+        Self { transport, address, was_reached: AtomicBool::new(false), first_description: OnceLock::new() }
+    }
 }
 
 /// Failure of an attempt at a request.
@@ -108,7 +116,8 @@ impl Client {
     pub async fn connect(url: &AgentUrl) -> Result<Self, AgentError> {
         let (client, http) = Self::new(url, &Pinned::known(&url.fingerprint), Some(&url.token))?;
         // An agent that has never answered is unreachable, not lost.
-        client.reach(&http, &url.host).await.map_err(not_reached)?;
+        let host = client.reach(&http, &url.host).await.map_err(not_reached)?;
+        client.shared.first_description.get_or_init(|| host);
         Ok(client)
     }
 
@@ -121,8 +130,8 @@ impl Client {
         let address = format!("fleet:{agent}");
         let fleet = bus.subjects().fleet().to_string();
         let transport = Arc::new(BusTransport::new(bus, agent, fence));
-        let client = Self { shared: Arc::new(Shared { transport, address, was_reached: AtomicBool::new(false) }) };
-        client.host().await.map_err(|error| match error {
+        let client = Self { shared: Arc::new(Shared::new(transport, address)) };
+        let host = client.host().await.map_err(|error| match error {
             AgentError::Lost { address, reason, .. } => AgentError::Unreachable {
                 address,
                 reason: format!(
@@ -132,6 +141,7 @@ impl Client {
             },
             error => error,
         })?;
+        client.shared.first_description.get_or_init(|| host);
         Ok(client)
     }
 
@@ -159,13 +169,13 @@ impl Client {
         let dialer = Dialer::new(url.host.clone(), url.port);
         let http = Arc::new(Http::new(dialer, pinned, headers).map_err(|error| unusable(&address, &error))?);
         let transport = Arc::clone(&http) as Arc<dyn Transport>;
-        let client = Self { shared: Arc::new(Shared { transport, address, was_reached: AtomicBool::new(false) }) };
+        let client = Self { shared: Arc::new(Shared::new(transport, address)) };
         Ok((client, http))
     }
 
-    /// Waits for an answer of the agent, on a connection with segments that fit the path. Request and answer are longer
+    /// Waits for the description of the host, on a connection with segments that fit the path. Request and answer are longer
     /// than a packet.
-    async fn reach(&self, http: &Http, host: &str) -> Result<(), AgentError> {
+    async fn reach(&self, http: &Http, host: &str) -> Result<Host, AgentError> {
         let ask = Ask { padding: LARGE, ..Ask::new(Method::GET, &["host"], "describe its host") };
         loop {
             let watched = http.dialer().prepare().await.map_err(|error| self.unreachable(error.to_string()))?;
@@ -175,8 +185,8 @@ impl Client {
             let has_stalled = answer.as_ref().is_none_or(|answer| matches!(answer, Err(AgentError::Lost { .. })));
             if !has_stalled || !watched.loses_large_segments() {
                 return match answer {
-                    Some(answer) => answer.map(drop),
-                    None => request.await.map(drop),
+                    Some(answer) => answer,
+                    None => request.await,
                 };
             }
             if !http.dialer().limit_segments() {
@@ -214,7 +224,13 @@ impl Client {
         &self.shared.address
     }
 
-    /// Returns the description of the host and its capabilities.
+    /// Returns the description of the host and its capabilities as of the time of connecting. `None` for a client without a
+    /// token.
+    pub fn first_description(&self) -> Option<&Host> {
+        self.shared.first_description.get()
+    }
+
+    /// Asks for the description of the host and its capabilities.
     ///
     /// # Errors
     /// The agent is lost, or cannot describe its host.

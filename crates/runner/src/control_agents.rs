@@ -77,7 +77,10 @@ impl ControlAgents {
     }
 
     async fn insert(&mut self, name: HostName, client: Client, reach: Reach) -> Result<(), RunError> {
-        let mut host = client.host().await.map_err(at(&name))?;
+        let mut host = match client.first_description() {
+            Some(host) => host.clone(),
+            None => client.host().await.map_err(at(&name))?,
+        };
         let round_trip = round_trip(&client).await.map_err(at(&name))?;
         host.name = name.clone();
         self.0.insert(name, AgentHandle { client, host, reach, round_trip });
