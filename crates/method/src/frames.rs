@@ -6,9 +6,9 @@ use crate::offered::{Offer, had_room};
 use crate::statistics::summary;
 use crate::validity::{STEAL_BEARABLE, steal};
 use linerate_model::{
-    Caveat, CaveatKind, Confidence, Detail, FlowRate, FrameCounts, FrameEngine, FrameFlow, FrameForm, FrameReceiver,
-    FrameStream, FrameStreamCounts, FramesRun, FramesTask, HostName, Limit, Measurement, MessageValue, PortName,
-    PortPair, Quantity, Task, Timing, Trial, TrialResult, Verdict, message,
+    Caveat, CaveatKind, Confidence, Detail, FlowRate, FrameCounts, FrameEngine, FrameFlow, FrameForm, FramePayload,
+    FrameReceiver, FrameStream, FrameStreamCounts, FramesRun, FramesTask, HostName, Limit, Measurement, MessageValue,
+    PortName, PortPair, Quantity, Task, Timing, Trial, TrialResult, Verdict, message,
 };
 use linerate_units::{FrameRate, FrameSize, Nanos};
 
@@ -35,27 +35,23 @@ pub struct PlainFrames {
     pub engine: FrameEngine,
     /// Place at which the frames count as received.
     pub receiver: FrameReceiver,
+    /// Streams of each direction, with UDP or TCP ports counted up. They share its rate and its count.
+    pub flows: u16,
 }
 
 impl PlainFrames {
     /// Returns the trial with frames of `size`, as a cell of a sweep.
     pub fn trial(&self, size: FrameSize) -> Trial {
-        let stream = |pair: &PortPair| FrameStream {
-            from: pair.from,
-            to: pair.to,
-            copies_to: Vec::new(),
-            size,
-            rate: self.rate,
-            count: self.count,
-            after: Nanos::default(),
-            time: None,
-            headers: pair.headers.clone(),
-            form: self.form.clone(),
-        };
+        let mut streams = Vec::new();
+        for pair in &self.directions {
+            for flow in 0..self.flows.max(1) {
+                streams.push(self.stream(pair, flow, size));
+            }
+        }
         let task = FramesTask {
             home: self.host.clone(),
             ports: self.ports.clone(),
-            streams: self.directions.iter().map(stream).collect(),
+            streams,
             time: self.time,
             settle: self.settle,
             engine: self.engine,
@@ -64,6 +60,39 @@ impl PlainFrames {
             hosts: Vec::new(),
         };
         Trial::new(format!("frames {}", size.get()), Task::Frames(task), Timing::UntilDone)
+    }
+
+    /// Returns a stream of a direction, with its share of the rate and of the count.
+    fn stream(&self, pair: &PortPair, flow: u16, size: FrameSize) -> FrameStream {
+        let share = |all: u64| {
+            let flows = u64::from(self.flows.max(1));
+            all / flows + u64::from(u64::from(flow) < all % flows)
+        };
+        let mut headers = pair.headers.clone();
+        if let FramePayload::Udp { source_port, destination_port } = &mut headers.payload {
+            *source_port = source_port.wrapping_add(flow);
+            // Each socket of the receiving host has a thread.
+            if self.receiver == FrameReceiver::Socket {
+                *destination_port = destination_port.wrapping_add(flow);
+            }
+        }
+        if let FramePayload::Tcp { source_port, .. } = &mut headers.payload {
+            *source_port = source_port.wrapping_add(flow);
+        }
+        // The frames of all streams leave one after the other.
+        let after = self.rate.map_or(0, |rate| u64::from(flow) * 1_000_000_000 / rate.get().max(1));
+        FrameStream {
+            from: pair.from,
+            to: pair.to,
+            copies_to: Vec::new(),
+            size,
+            rate: self.rate.map(|rate| FrameRate::per_second(share(rate.get()))),
+            count: self.count.map(share),
+            after: Nanos::new(after),
+            time: None,
+            headers,
+            form: self.form.clone(),
+        }
     }
 }
 
@@ -122,8 +151,10 @@ pub(crate) fn measure(cell: &Trial, runs: &[&TrialResult], _with: &Context<'_>) 
     let mut order: Vec<usize> = (0..runs.len()).collect();
     order.sort_by(|a, b| figures[*a].total_cmp(&figures[*b]));
     let middle = order.get(order.len().saturating_sub(1) / 2).map(|at| &runs[*at]);
-    let flows: Vec<FrameFlow> =
-        middle.map_or_else(Vec::new, |run| run.streams().map(|(stream, counts)| flow(run, stream, counts)).collect());
+    let flows: Vec<FrameFlow> = middle.map_or_else(Vec::new, |run| {
+        let directions = directions_of(run);
+        directions.iter().map(|(stream, counts)| flow(run, stream, counts)).collect()
+    });
     let verdicts = || flows.iter().filter_map(|flow| flow.verdict.as_ref());
     // One stream that was held back says more than all that met their load.
     let verdict = verdicts().find(|verdict| verdict.limit != Limit::OfferedLoad).or_else(|| verdicts().next());
@@ -144,6 +175,23 @@ pub(crate) fn measure(cell: &Trial, runs: &[&TrialResult], _with: &Context<'_>) 
         caveats,
         detail: Detail::Frames { flows },
     }
+}
+
+/// Adds up the streams of each direction.
+fn directions_of(run: &FramesRun<'_>) -> Vec<(FrameStream, FrameStreamCounts)> {
+    let mut directions: Vec<(FrameStream, FrameStreamCounts)> = Vec::new();
+    for (stream, counts) in run.streams() {
+        match directions.iter_mut().find(|(other, _)| (other.from, other.to) == (stream.from, stream.to)) {
+            None => directions.push((stream.clone(), counts.clone())),
+            Some((direction, sum)) => {
+                let rates = direction.rate.zip(stream.rate);
+                direction.rate = rates.map(|(one, other)| FrameRate::per_second(one.get() + other.get()));
+                direction.count = direction.count.zip(stream.count).map(|(one, other)| one + other);
+                sum.add(counts);
+            }
+        }
+    }
+    directions
 }
 
 fn flow(run: &FramesRun<'_>, stream: &FrameStream, counts: &FrameStreamCounts) -> FrameFlow {
@@ -220,8 +268,19 @@ mod tests {
             plan(DeviceTest::Throughput, true);
         let (rate, form) = (Some(FrameRate::per_second(1_000)), FrameForm::default());
         let receiver = FrameReceiver::Port;
-        let frames =
-            PlainFrames { host, ports, directions, rate, count: Some(500), form, time, settle, engine, receiver };
+        let frames = PlainFrames {
+            host,
+            ports,
+            directions,
+            rate,
+            count: Some(500),
+            form,
+            time,
+            settle,
+            engine,
+            receiver,
+            flows: 1,
+        };
         frames.trial(FrameSize::with_fcs(64).expect("a size"))
     }
 
@@ -256,5 +315,42 @@ mod tests {
         let mut late = Sweep::new(&Plan::sweep(vec![cell()], Repeats::Times(1)), &[]);
         late.record(&result);
         assert_eq!(late.results()[0].frames()[0].caveats[0].kind, CaveatKind::BelowOfferedRate);
+    }
+
+    #[test]
+    fn flows_share_a_direction_and_are_counted_together() {
+        let DevicePlan { host, ports, directions, settle, engine, final_time: time, .. } =
+            plan(DeviceTest::Throughput, true);
+        let frames = PlainFrames {
+            host,
+            ports,
+            directions,
+            rate: Some(FrameRate::per_second(1_000)),
+            count: Some(500),
+            form: FrameForm::default(),
+            time,
+            settle,
+            engine,
+            receiver: FrameReceiver::Socket,
+            flows: 3,
+        };
+        let trial = frames.trial(FrameSize::with_fcs(64).expect("a size"));
+        let streams = &frames_of(&trial).streams;
+        let shares: Vec<_> = streams[..3].iter().map(|flow| (flow.rate.map(|rate| rate.get()), flow.count)).collect();
+        assert_eq!(shares, [(Some(334), Some(167)), (Some(333), Some(167)), (Some(333), Some(166))]);
+        let payloads: Vec<_> = streams[..3].iter().map(|flow| flow.headers.payload).collect();
+        let udp = |port| FramePayload::Udp { source_port: port, destination_port: port };
+        assert_eq!(payloads, [udp(7), udp(8), udp(9)]);
+        assert_eq!(streams[2].after, Nanos::from_millis(2));
+
+        let mut result = simulate(trial, 1_000_000, 1_000_000);
+        for (stream, sent) in streams_of(&mut result).iter_mut().zip([167, 167, 166].into_iter().cycle()) {
+            (stream.intended, stream.sent, stream.received) = (sent, sent, sent - 1);
+            stream.send_time = Nanos::from_millis(500);
+        }
+        let run = result.frames().expect("frames");
+        let sums: Vec<_> = directions_of(&run).iter().map(|(_, sum)| (sum.sent, sum.received, sum.send_time)).collect();
+        assert_eq!(sums, [(500, 497, Nanos::from_millis(500)); 2]);
+        assert_eq!(directions_of(&run)[0].0.rate, Some(FrameRate::per_second(1_000)));
     }
 }

@@ -82,6 +82,13 @@ pub(crate) struct Arguments {
     #[arg(long, short = 'n', value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
 
+    /// Streams of each direction, 1 to 1024
+    ///
+    /// They share the rate and the count. Their source ports count up, so that a NIC spreads them over its queues. Up to the
+    /// number of cores less one, each has a core that sends; with --receiver socket each has a socket and a thread.
+    #[arg(long, short = 'P', value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1024), hide_short_help = true)]
+    flows: u16,
+
     /// Length of sending [default: 10s]
     ///
     /// With --count it takes as long as needed, with --rate max at most 60s.
@@ -198,6 +205,7 @@ pub(super) struct Sending<'a> {
     pub(super) time: Nanos,
     pub(super) settle: Nanos,
     pub(super) receiver: FrameReceiver,
+    pub(super) flows: u16,
 }
 
 impl Sending<'_> {
@@ -231,6 +239,7 @@ impl Sending<'_> {
             settle: self.settle,
             engine: self.between.engine,
             receiver: self.receiver,
+            flows: self.flows,
         };
         Ok(frames.trial(self.size))
     }
@@ -287,7 +296,26 @@ impl Arguments {
             time,
             settle: self.settle,
             receiver: self.receiver,
+            flows: self.flows(rate)?,
         })
+    }
+
+    /// Returns the number of streams of each direction.
+    fn flows(&self, rate: Option<FrameRate>) -> Result<u16, Failure> {
+        if self.flows == 1 {
+            return Ok(1);
+        }
+        if !matches!(self.template, Template::Headers(FramePayload::Udp { .. } | FramePayload::Tcp { .. })) {
+            return Err(Failure::usage("--flows counts the source port up, and needs --template udp or tcp"));
+        }
+        let most = rate.map_or(u64::MAX, FrameRate::get).min(self.count.unwrap_or(u64::MAX));
+        if u64::from(self.flows) > most {
+            let flows = self.flows;
+            return Err(Failure::usage(format!(
+                "--flows {flows}: a stream needs a frame a second, and one of --count"
+            )));
+        }
+        Ok(self.flows)
     }
 
     /// Returns the frames of a burst; 0 for evenly spaced frames.

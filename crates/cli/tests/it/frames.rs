@@ -13,6 +13,7 @@ fn frames_of_every_template_are_sent_and_counted() {
     for (options, bytes) in [
         ("--size 128 --rate 1k", 128.0 * 500.0),
         ("--template tcp --size 128 --rate 1k --vary src-port:100:random --vlan 100,7 --vary vlan:10", 128.0 * 500.0),
+        ("--flows 7 --size 128 --rate 1k", 128.0 * 500.0),
         ("--template echo --rate 1k --vary src-ip:50 --vary dst-ip:50:random", 64.0 * 500.0),
         ("--sizes 64:3,1000:1,1518:1 -6 --rate max", 0.0),
         ("--sizes 84:3,1000:1,1518:1 -6 --rate 4Mbit/s", (84.0 * 3.0 + 2518.0) * 100.0),
@@ -122,6 +123,8 @@ fn what_cannot_be_sent_is_refused() {
         ("--template pcap:/nowhere", "/nowhere"),
         ("--sizes 64", "not a mix"),
         ("--size 60", "minimum of 64"),
+        ("--flows 8 --rate 7", "a frame a second"),
+        ("--flows 2 --template echo", "udp or tcp"),
     ] {
         let line = format!("frames --ports lo,lo2 {options}");
         place.run(&words(&line)).says(2, &[words_said]);
@@ -138,7 +141,9 @@ fn frames_are_counted_at_a_socket() {
         let line = format!("frames --ports a:eth0,b:eth0 --receiver socket --count 500 --rate 1k --json {options}");
         place.measure(&words(&line))
     };
-    for options in ["--engine xdp", "--engine packet-socket", "--engine xdp --ipv6 --size 200 --both"] {
+    for options in
+        ["--engine xdp", "--engine packet-socket", "--engine xdp --ipv6 --size 200 --both", "--engine xdp --flows 3"]
+    {
         let record = send(options);
         let flow = flow(&record, 0);
         let sent = frames_sent(flow, 500.0);

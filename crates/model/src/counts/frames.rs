@@ -77,6 +77,29 @@ impl FrameStreamCounts {
         self.intended.max(self.sent).saturating_sub(self.received_by_all())
     }
 
+    /// Adds the counts of a stream that was sent next to this one, from and to the same ports. Times are the longer ones.
+    pub fn add(&mut self, other: &Self) {
+        self.intended += other.intended;
+        self.sent += other.sent;
+        self.send_time = self.send_time.max(other.send_time);
+        self.held_up = self.held_up.max(other.held_up);
+        self.paused = self.paused.max(other.paused);
+        self.received += other.received;
+        if let (Some(to_socket), Some(other)) = (&mut self.to_socket, other.to_socket) {
+            to_socket.at_port += other.at_port;
+            to_socket.dropped = to_socket.dropped.zip(other.dropped).map(|(one, other)| one + other);
+        }
+        self.duplicates += other.duplicates;
+        self.reordered += other.reordered;
+        self.flooded += other.flooded;
+        self.last_gap = self.last_gap.max(other.last_gap);
+        self.sent_bytes += other.sent_bytes;
+        self.received_bytes += other.received_bytes;
+        self.by_port_counters |= other.by_port_counters;
+        self.receive_time = self.receive_time.max(other.receive_time);
+        self.latency.merge(&other.latency);
+    }
+
     /// Returns the number of frames that all receivers of the stream received, by the receiver with the fewest.
     pub fn received_by_all(&self) -> u64 {
         self.copies.iter().map(|copy| copy.arrived.received).fold(self.received, u64::min)

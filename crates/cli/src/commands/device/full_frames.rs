@@ -55,6 +55,7 @@ pub(crate) async fn full_frames(
         time: asked.time,
         settle: SETTLE,
         receiver: FrameReceiver::Port,
+        flows: 1,
     };
     frames.trial(&Ports::read_two(&between.ports)?, agents).await
 }
