@@ -23,7 +23,7 @@ const LEAST_GAIN: f64 = 0.03;
 /// Name of the candidate that changes nothing.
 const AS_ASKED: &str = "as asked";
 /// Bytes of a larger call of `write`, which costs fewer calls than the default.
-const LARGE_WRITE: u64 = 512 << 10;
+const LARGE_WRITE: u64 = 500_000;
 
 /// Reason why a run cannot be tuned.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -44,7 +44,7 @@ pub enum CannotTune {
 pub struct Choice {
     /// Name of the trial.
     pub trial: String,
-    /// Name of the candidate, as in `write of 524288 bytes, sender on core 0, receiver on core 1`. `None` if the trial as
+    /// Name of the candidate, as in `write of 500000 bytes, sender on core 0, receiver on core 1`. `None` if the trial as
     /// asked is as fast.
     pub candidate: Option<String>,
     /// Median rate of the candidate divided by that of the trial as asked.
@@ -356,7 +356,7 @@ mod tests {
     fn options_that_are_given_are_kept() {
         let hosts = hosts(&[&[0, 1]], true);
         let tcp = names(Task::Stream(stream(Transport::Tcp, Direction::Both)), &hosts);
-        assert_eq!(tcp[..3], ["as asked", "write of 524288 bytes", "sendfile"]);
+        assert_eq!(tcp[..3], ["as asked", "write of 500000 bytes", "sendfile"]);
         assert_eq!(tcp[3], "receiver woken each time");
         assert_eq!(tcp[5..], ["sendfile, receiver woken each time"]);
         let mut task = stream(Transport::Tcp, Direction::Send);

@@ -23,9 +23,9 @@ pub(super) fn run(comparison: &Comparison, other: &Path) -> Result<()> {
         Served::start(&lab, &program, &Wrapper::NONE, PORTS[0], KEEP_NET_ADMIN)?,
         Served::start(&lab, &other, &Wrapper::NONE, PORTS[1], KEEP_NET_ADMIN)?,
     ];
-    // linerate's plain flags are its best.
-    let works = WORKS.iter().filter(|work| !matches!(work.load, WorkLoad::Tcp { flags: Flags::Plain, .. }));
-    let lines: Vec<_> = works.map(|work| (work, work.load.line())).collect();
+    // Each build would tune itself.
+    let works = WORKS.iter().filter(|work| !matches!(work.load, WorkLoad::Tcp { flags: Flags::Best, .. }));
+    let lines: Vec<_> = works.filter_map(|work| Some((work, work.load.line()?))).collect();
     let loads: Vec<Load<'_>> =
         lines.iter().map(|(work, line)| Load { name: work.name, line, unit: work.unit() }).collect();
     let compared = pairs::run(comparison, &loads, ["this build", "the other"], None, |load, build| {

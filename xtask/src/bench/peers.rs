@@ -5,7 +5,7 @@
 
 use super::figure::Figure;
 use super::read::{self, WorkUnit, Written};
-use super::work::{Flags, Load, Wait};
+use super::work::{Flags, Load, Wait, Way};
 use anyhow::Result;
 use nix::sys::signal::Signal;
 use std::collections::BTreeMap;
@@ -87,7 +87,7 @@ impl Installed {
         let mut list = List { installed: self, port, peers: Vec::new() };
         match load {
             Load::Tcp { flows, flags } => list.tcp(flows, flags, to, seconds),
-            Load::Udp { size, offload } => list.udp(size, offload, to, seconds),
+            Load::Udp { size, way } => list.udp(size, way == Way::Offload, to, seconds),
             Load::Transact { udp, wait } => list.transact(udp, wait, to, seconds),
         }
         list.peers
@@ -311,10 +311,10 @@ pub(super) mod tests {
         let uses = |help: &str, load: Load, flag: &str| {
             all(help).peers(load, "198.18.0.2", 5301, 2).iter().any(|peer| peer.client.contains(&flag.to_owned()))
         };
-        let udp = Load::Udp { size: 1448, offload: true };
+        let udp = Load::Udp { size: 1448, way: Way::Offload };
         let tcp = Load::Tcp { flows: 1, flags: Flags::Best };
         assert!(uses("--gsro", udp, "--gsro") && !uses("", udp, "--gsro"));
-        assert!(!uses("--gsro", Load::Udp { size: 64, offload: false }, "--gsro"));
+        assert!(!uses("--gsro", Load::Udp { size: 64, way: Way::Sockets }, "--gsro"));
         assert!(uses("--skip-rx-copy", tcp, "--skip-rx-copy") && !uses("", tcp, "--skip-rx-copy"));
     }
 

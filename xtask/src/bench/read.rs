@@ -39,6 +39,10 @@ pub(crate) fn linerate(written: &Written<'_>, work: WorkUnit) -> Result<Figure> 
         Unit::Datagrams => "/received/packets_per_s/median",
         Unit::Transactions => "/transactions_per_s/median",
     };
+    if let Some(flow) = cell.pointer("/flows/0/to_socket").and(cell.pointer("/flows/0")) {
+        let value = cell.pointer("/main/median").and_then(Value::as_f64).context("the record lacks results[0]/main")?;
+        return Ok(Figure { value, lost: share(flow.get("lost"), flow.get("sent")), p50_ns: None });
+    }
     Ok(Figure {
         value: cell
             .pointer(path)
@@ -234,6 +238,10 @@ mod tests {
             r#"{"results":[{"transactions_per_s":{"median":70000.5},"latency_ns":{"p50":13000},"loss":null}]}"#;
         let figure = linerate(&client(transact), TRANSACT).unwrap();
         assert_eq!(figure, Figure { value: 70000.5, lost: None, p50_ns: Some(13000.0) });
+        let frames =
+            r#"{"results":[{"main":{"median":9e5},"flows":[{"sent":1000,"lost":20,"to_socket":{"at_port":990}}]}]}"#;
+        let figure = linerate(&client(frames), datagrams(Unit::Datagrams, 64)).unwrap();
+        assert_eq!(figure, Figure { value: 9e5, lost: Some(0.02), p50_ns: None });
         let error = linerate(&client(transact), TCP).unwrap_err().to_string();
         assert!(error.contains("payload_bps"), "{error}");
         assert!(linerate(&client("no host"), TCP).is_err());

@@ -9,7 +9,7 @@ pub(super) enum Load {
     /// Bulk TCP.
     Tcp { flows: u16, flags: Flags },
     /// UDP as fast as possible.
-    Udp { size: u32, offload: bool },
+    Udp { size: u32, way: Way },
     /// Transactions of a one-byte request and a one-byte response.
     Transact { udp: bool, wait: Wait },
 }
@@ -24,20 +24,32 @@ impl Load {
         }
     }
 
-    /// Returns linerate's command and options. Its defaults are its fastest flags, so plain and best are the same.
-    pub(super) fn line(self) -> String {
-        match self {
+    /// Returns linerate's command and options without hosts. `None` for raw frames, which go from port to port.
+    pub(super) fn line(self) -> Option<String> {
+        Some(match self {
             Self::Tcp { flows, flags: Flags::Plain } => format!("stream --flows {flows} --congestion cubic"),
             Self::Tcp { flows, flags: Flags::Best } => format!("stream --flows {flows} --congestion cubic --tune"),
-            Self::Udp { size, offload: true } => format!("stream --udp --size {size}"),
-            Self::Udp { size, offload: false } => format!("stream --udp --size {size} --no-offload"),
+            Self::Udp { way: Way::Frames, .. } => return None,
+            Self::Udp { size, way: Way::Offload } => format!("stream --udp --size {size}"),
+            Self::Udp { size, way: Way::Sockets } => format!("stream --udp --size {size} --no-offload"),
             Self::Transact { udp, wait } => {
                 let transport = if udp { "--udp" } else { "--tcp" };
                 let wait = if wait == Wait::BusyPoll { " --busy-poll" } else { "" };
                 format!("transact {transport} --request 1 --response 1{wait}")
             }
-        }
+        })
     }
+}
+
+/// How linerate sends datagrams.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Way {
+    /// By sockets, segmented by the kernel or the device.
+    Offload,
+    /// By sockets, one datagram a packet.
+    Sockets,
+    /// As raw frames, to a UDP socket.
+    Frames,
 }
 
 /// Flags of a tool.
@@ -70,8 +82,8 @@ pub(super) struct Work {
 impl Work {
     pub(super) fn unit(&self) -> Unit {
         match self.load {
-            Load::Tcp { .. } | Load::Udp { offload: true, .. } => Unit::Payload,
-            Load::Udp { offload: false, .. } => Unit::Datagrams,
+            Load::Tcp { .. } | Load::Udp { way: Way::Offload, .. } => Unit::Payload,
+            Load::Udp { way: Way::Sockets | Way::Frames, .. } => Unit::Datagrams,
             Load::Transact { .. } => Unit::Transactions,
         }
     }
@@ -83,8 +95,9 @@ pub(super) const WORKS: &[Work] = &[
     Work { name: "tcp-1-best", load: Load::Tcp { flows: 1, flags: Flags::Best }, goal: 1.05 },
     Work { name: "tcp-2-plain", load: Load::Tcp { flows: 2, flags: Flags::Plain }, goal: 1.8 },
     Work { name: "tcp-2-best", load: Load::Tcp { flows: 2, flags: Flags::Best }, goal: 1.05 },
-    Work { name: "udp-1448-offload", load: Load::Udp { size: 1448, offload: true }, goal: 1.1 },
-    Work { name: "udp-64", load: Load::Udp { size: 64, offload: false }, goal: 2.0 },
+    Work { name: "udp-1448-offload", load: Load::Udp { size: 1448, way: Way::Offload }, goal: 1.1 },
+    Work { name: "udp-64", load: Load::Udp { size: 64, way: Way::Sockets }, goal: 2.0 },
+    Work { name: "udp-64-frames", load: Load::Udp { size: 64, way: Way::Frames }, goal: 5.0 },
     Work { name: "tcp-rr", load: Load::Transact { udp: false, wait: Wait::Blocking }, goal: 1.0 },
     Work { name: "udp-rr", load: Load::Transact { udp: true, wait: Wait::Blocking }, goal: 1.0 },
     Work { name: "tcp-rr-busy-poll", load: Load::Transact { udp: false, wait: Wait::BusyPoll }, goal: 2.0 },

@@ -17,8 +17,9 @@ use linerate_units::{BitRate, ByteCount, FrameRate, Nanos};
 use std::collections::BTreeSet;
 use tokio::sync::watch;
 
-/// Default bytes of a TCP sender's call, as those of iperf3. The call fits a core's L2 cache (docs/tuning.md).
-pub(super) const TCP_MESSAGE: u64 = 128 << 10;
+/// Default bytes of a TCP sender's call: less than two GSO packets of 64 KiB carry at any MSS, so that none of its packets is
+/// small (docs/tuning.md).
+pub(super) const TCP_MESSAGE: u64 = 125_000;
 /// Warm-up where the server must know it beforehand, in whole seconds.
 const IPERF3_WARMUP: Nanos = Nanos::from_secs(1);
 /// A run that ends by bytes ends after this in any case. Agents allow no longer ones unless told to (`serve --max-time`).

@@ -10,7 +10,7 @@ use linerate_units::ByteCount;
 pub(super) const STREAM: &str = "tcp";
 const TRANSACTIONS: &str = "tcp transactions";
 /// What TCP is handed at a time, as by `linerate stream`.
-const MESSAGE: ByteCount = ByteCount::new(128 << 10);
+const MESSAGE: ByteCount = ByteCount::new(125_000);
 /// A stall of this share of the time accounts for a gap that is worth naming.
 const STALL_WORTH_NAMING: f64 = 0.1;
 /// One segment in a thousand sent again keeps a window small: a sender that answers each loss has about sqrt(1.5 / p), here
