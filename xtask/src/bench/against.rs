@@ -25,7 +25,8 @@ pub(super) fn run(comparison: &Comparison, other: &Path) -> Result<()> {
     ];
     // Each build would tune itself.
     let works = WORKS.iter().filter(|work| !matches!(work.load, WorkLoad::Tcp { flags: Flags::Best, .. }));
-    let lines: Vec<_> = works.filter_map(|work| Some((work, work.load.line()?))).collect();
+    let works = works.filter(|work| !work.load.is_of_frames());
+    let lines: Vec<_> = works.map(|work| (work, work.load.line())).collect();
     let loads: Vec<Load<'_>> =
         lines.iter().map(|(work, line)| Load { name: work.name, line, unit: work.unit() }).collect();
     let compared = pairs::run(comparison, &loads, ["this build", "the other"], None, |load, build| {

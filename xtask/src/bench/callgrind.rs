@@ -69,9 +69,11 @@ fn difference(run: &Run, other: &Run) -> Result<Instructions> {
 }
 
 fn run_linerate(runner: &Runner<'_>, work: &Work, program: &Path, seconds: u32) -> Result<Run> {
-    let line = work.load.line().context("raw frames are sent by the kernel")?;
+    if work.load.is_of_frames() {
+        bail!("the kernel sends raw frames");
+    }
     let served = Served::start(runner.lab, program, &CALLGRIND, PORT, KEEP_NET_ADMIN)?;
-    let client = served.run(&line, seconds);
+    let client = served.run(&work.load.line(), seconds);
     let server = served.stop()?;
     let client = client?;
     let value = read::linerate(&Written { client: &client.stdout, server: "" }, work_unit(work))?.value;

@@ -15,8 +15,6 @@ pub(super) const RECEIVER_CPU: &str = "1";
 
 /// Interface of each host at the link.
 const INTERFACE: &str = "eth0";
-/// Bytes of a frame in addition to the payload of UDP over IPv4: Ethernet 14, IPv4 20, UDP 8, FCS 4.
-const FRAME_HEADERS: u32 = 46;
 
 /// Name of linerate in tables and results.
 pub(super) const OURS: &str = "linerate";
@@ -97,17 +95,11 @@ pub(super) fn figure(peer: &Peer, work: &Work, client: &Output, server: &Output)
 
 /// Returns linerate's arguments for a load between the lab's own agents.
 fn linerate_arguments(load: Load, seconds: u32) -> Vec<String> {
-    let line = match (load, load.line()) {
-        (_, Some(line)) => {
-            let line = between(&line, SENDER, RECEIVER);
-            format!("{line} --cpus-sender {SENDER_CPU} --cpus-receiver {RECEIVER_CPU} --time {seconds}s --repeats 1")
-        }
-        (Load::Udp { size, .. }, None) => {
-            let bytes = size + FRAME_HEADERS;
-            let ports = format!("{SENDER}:{INTERFACE},{RECEIVER}:{INTERFACE}");
-            format!("frames --ports {ports} --rate max --size {bytes} --receiver socket --time {seconds}s")
-        }
-        (_, None) => unreachable!("only raw frames have no hosts"),
+    let line = if load.is_of_frames() {
+        format!("{} --ports {SENDER}:{INTERFACE},{RECEIVER}:{INTERFACE} --time {seconds}s", load.line())
+    } else {
+        let line = between(&load.line(), SENDER, RECEIVER);
+        format!("{line} --cpus-sender {SENDER_CPU} --cpus-receiver {RECEIVER_CPU} --time {seconds}s --repeats 1")
     };
     line.split_whitespace().map(str::to_owned).collect()
 }
@@ -147,7 +139,7 @@ mod tests {
         for work in WORKS {
             let line = linerate_arguments(work.load, 2).join(" ");
             let is_pinned = line.ends_with("--cpus-sender 0 --cpus-receiver 1 --time 2s --repeats 1");
-            assert_eq!(is_pinned, work.load.line().is_some(), "{line}");
+            assert_eq!(is_pinned, !work.load.is_of_frames(), "{line}");
         }
         let line = linerate_arguments(Load::Udp { size: 64, way: Way::Sockets }, 2).join(" ");
         assert!(line.starts_with("stream a b --udp --size 64 --no-offload "), "{line}");

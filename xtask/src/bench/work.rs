@@ -3,6 +3,9 @@
 
 use super::figure::Unit;
 
+/// Bytes of a frame in addition to the payload of UDP over IPv4: Ethernet 14, IPv4 20, UDP 8, FCS 4.
+const FRAME_HEADERS: u32 = 46;
+
 /// Load of a work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Load {
@@ -24,12 +27,14 @@ impl Load {
         }
     }
 
-    /// Returns linerate's command and options without hosts. `None` for raw frames, which go from port to port.
-    pub(super) fn line(self) -> Option<String> {
-        Some(match self {
+    /// Returns linerate's command and options without hosts, or without ports for raw frames.
+    pub(super) fn line(self) -> String {
+        match self {
             Self::Tcp { flows, flags: Flags::Plain } => format!("stream --flows {flows} --congestion cubic"),
             Self::Tcp { flows, flags: Flags::Best } => format!("stream --flows {flows} --congestion cubic --tune"),
-            Self::Udp { way: Way::Frames, .. } => return None,
+            Self::Udp { size, way: Way::Frames } => {
+                format!("frames --rate max --size {} --receiver socket", size + FRAME_HEADERS)
+            }
             Self::Udp { size, way: Way::Offload } => format!("stream --udp --size {size}"),
             Self::Udp { size, way: Way::Sockets } => format!("stream --udp --size {size} --no-offload"),
             Self::Transact { udp, wait } => {
@@ -37,7 +42,12 @@ impl Load {
                 let wait = if wait == Wait::BusyPoll { " --busy-poll" } else { "" };
                 format!("transact {transport} --request 1 --response 1{wait}")
             }
-        })
+        }
+    }
+
+    /// Returns whether linerate sends raw frames from port to port.
+    pub(super) fn is_of_frames(self) -> bool {
+        matches!(self, Self::Udp { way: Way::Frames, .. })
     }
 }
 
