@@ -5,7 +5,8 @@ use crate::FrameError;
 use crate::linux::plan::{self, Plan};
 use linerate_engine::{Conductor, Counted, Demand, Engine, EngineError, EngineFailure, FailedBy, Needs, WorkError};
 use linerate_model::{
-    Assignment, Endpoints, FramePartCounts, FrameStream, FramesTask, Power, Role, RoleCounts, RoleKind, Task,
+    Assignment, Endpoints, FramePartCounts, FrameReceiver, FrameStream, FramesTask, Power, Role, RoleCounts, RoleKind,
+    Task,
 };
 use linerate_units::{BitRate, Nanos};
 use std::collections::BTreeSet;
@@ -96,14 +97,18 @@ impl<'a> Ports<'a> {
         let numbers = self.own.iter().collect::<BTreeSet<_>>();
         let ports = numbers.len() as u64;
         let cores = thread::available_parallelism().map_or(1, usize::from) as u64;
-        let threads = 2 * ports + cores + 2;
         let streams = self.task.streams.len() as u64;
+        let sockets = match self.task.receiver {
+            FrameReceiver::Port => 0,
+            FrameReceiver::Socket => streams,
+        };
+        let threads = 2 * ports + cores + 2 + sockets;
         Needs {
             interfaces: numbers.into_iter().filter_map(|port| self.interface(*port)).collect(),
             memory: ports * PORT + streams.saturating_mul(STREAM) + threads * Needs::THREAD,
             threads,
             // For packet sockets, or the programs and maps of each lane.
-            descriptors: 16 * (ports + cores),
+            descriptors: 16 * (ports + cores) + sockets,
             ..Needs::of(Power::Frames)
         }
     }
@@ -148,7 +153,7 @@ fn bits_per_second(stream: &FrameStream, rate: u64) -> u64 {
 mod tests {
     use super::*;
     use linerate_model::{
-        FrameEngine, FrameForm, FrameHeaders, FrameMix, FramePayload, FrameReceiver, Mac, SessionId, SessionKey, Timing,
+        FrameEngine, FrameForm, FrameHeaders, FrameMix, FramePayload, Mac, SessionId, SessionKey, Timing,
     };
     use linerate_units::{FrameRate, FrameSize};
 

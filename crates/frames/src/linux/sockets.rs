@@ -69,10 +69,10 @@ impl Sockets {
                 let is_over = &is_over;
                 let thread = thread::Builder::new()
                     .name(format!("socket {}", address.port()))
-                    .spawn_scoped(scope, move || receive(plan, socket, is_over))
+                    .spawn_scoped(scope, move || receive(plan, *address, socket, is_over))
                     .map_err(|error| Error::new("pthread_create", "a thread of the trial", error));
                 match thread {
-                    Ok(thread) => threads.push((*address, thread)),
+                    Ok(thread) => threads.push(thread),
                     Err(error) => {
                         is_over.store(true, Ordering::Relaxed);
                         return Err(error.into());
@@ -81,19 +81,20 @@ impl Sockets {
             }
             let counts = trial();
             is_over.store(true, Ordering::Relaxed);
-            let mut accounts = BTreeMap::new();
-            for (address, thread) in threads {
-                let counted = thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-                accounts.insert(address, counted?);
+            let mut results = Vec::new();
+            for thread in threads {
+                results.push(thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
             }
-            Ok((counts?, accounts))
+            // An error of the trial goes before those of the sockets.
+            Ok((counts?, results.into_iter().collect::<Result<Vec<_>, FrameError>>()?))
         })?;
-        for (index, (stream, part)) in plan.streams.iter().zip(&mut counts.streams).enumerate() {
-            let (Some(at_port), Ok(address)) = (&part.arrived, address(stream)) else { continue };
-            let (Some(socket), Some(accounts)) = (self.0.get(&address), accounts.get(&address)) else { continue };
+        for (index, account) in accounts.into_iter().flatten() {
+            let stream = &plan.streams[index];
+            let part = &mut counts.streams[index];
+            let Some(socket) = address(stream).ok().and_then(|address| self.0.get(&address)) else { continue };
+            let at_port = part.arrived.as_ref().map_or(0, |arrived| arrived.received);
             let dropped = drops(socket.as_socket())?.map(u64::from);
-            let to_socket = ToSocket { at_port: at_port.received, dropped };
-            part.arrived = Some(arrived(&accounts[index], stream, to_socket));
+            part.arrived = Some(arrived(&account, stream, ToSocket { at_port, dropped }));
         }
         Ok(counts)
     }
@@ -139,10 +140,21 @@ fn arrived(account: &Account, stream: &Stream, to_socket: ToSocket) -> FramesArr
     }
 }
 
-/// Counts the datagrams of `socket` by stream until the trial is over and the socket is empty.
-fn receive(plan: &Plan, socket: &UdpSocket, is_over: &AtomicBool) -> Result<Vec<Account>, FrameError> {
-    let mut accounts = vec![Account::new(); plan.streams.len()];
-    let largest = plan.streams.iter().flat_map(|stream| &stream.frames).map(Vec::len).max().unwrap_or_default();
+/// Counts the datagrams of the `socket` at `own` by stream until the trial is over and the socket is empty.
+fn receive(
+    plan: &Plan,
+    own: SocketAddr,
+    socket: &UdpSocket,
+    is_over: &AtomicBool,
+) -> Result<BTreeMap<usize, Account>, FrameError> {
+    let mut accounts = BTreeMap::new();
+    let mut largest = 0;
+    for (index, stream) in plan.streams.iter().enumerate() {
+        if stream.to.is_some() && address(stream) == Ok(own) {
+            accounts.insert(index, Account::new());
+            largest = stream.frames.iter().map(Vec::len).fold(largest, usize::max);
+        }
+    }
     let mut incoming = Incoming::new(BATCH, largest);
     let mut batching = WakeBatching::default();
     let mut end = None;
@@ -163,7 +175,7 @@ fn receive(plan: &Plan, socket: &UdpSocket, is_over: &AtomicBool) -> Result<Vec<
                 continue;
             };
             let index = usize::from(signature.stream);
-            let Some(account) = accounts.get_mut(index) else { continue };
+            let Some(account) = accounts.get_mut(&index) else { continue };
             let stream = &plan.streams[index];
             let bytes = stream.frames[stream.frame_of(signature.number)].len();
             account.arrived(signature.number, signature.time, now, bytes as u64);
