@@ -339,8 +339,8 @@ mod tests {
         let shares: Vec<_> = streams[..3].iter().map(|flow| (flow.rate.map(|rate| rate.get()), flow.count)).collect();
         assert_eq!(shares, [(Some(334), Some(167)), (Some(333), Some(167)), (Some(333), Some(166))]);
         let payloads: Vec<_> = streams[..3].iter().map(|flow| flow.headers.payload).collect();
-        let udp = |port| FramePayload::Udp { source_port: port, destination_port: port };
-        assert_eq!(payloads, [udp(7), udp(8), udp(9)]);
+        let expected = [7, 8, 9].map(|port| FramePayload::Udp { source_port: port, destination_port: port });
+        assert_eq!(payloads, expected);
         assert_eq!(streams[2].after, Nanos::from_millis(2));
 
         let mut result = simulate(trial, 1_000_000, 1_000_000);

@@ -182,10 +182,8 @@ impl Offer {
         );
         say(Limit::Device, Confidence::Medium, text)
     }
-}
 
-impl Offer {
-    /// What limited frames of which the receiving host lost some between its port and the socket.
+    /// Returns the verdict on frames of which the receiving host lost some between its port and the socket.
     fn in_receiving_host(&self, to_socket: ToSocket) -> Verdict {
         let ToSocket { at_port, dropped } = to_socket;
         let lost = at_port - self.received;

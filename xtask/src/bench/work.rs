@@ -51,14 +51,14 @@ impl Load {
     }
 }
 
-/// How linerate sends datagrams.
+/// Method by which linerate sends datagrams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Way {
-    /// By sockets, segmented by the kernel or the device.
+    /// Sockets; the kernel or the device segments.
     Offload,
-    /// By sockets, one datagram a packet.
+    /// Sockets, one datagram a packet.
     Sockets,
-    /// As raw frames, to a UDP socket.
+    /// Raw frames to a UDP socket.
     Frames,
 }
 

@@ -84,8 +84,8 @@ pub(crate) struct Arguments {
 
     /// Streams of each direction, 1 to 1024
     ///
-    /// They share the rate and the count. Their source ports count up, so that a NIC spreads them over its queues. Up to the
-    /// number of cores less one, each has a core that sends; with --receiver socket each has a socket and a thread.
+    /// The streams share the rate and the count. Source ports count up, so that a NIC spreads the streams over its queues. The
+    /// sending cores, all but one, divide the streams; with --receiver socket each stream has a socket and a thread.
     #[arg(long, short = 'P', value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1024), hide_short_help = true)]
     flows: u16,
 
@@ -118,7 +118,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "TIME", default_value = "200ms", hide_short_help = true)]
     settle: Nanos,
 
-    /// Where frames count as received: port, or socket
+    /// Place where frames count as received: port, or socket
     ///
     /// port: at the receiving port, before the host's protocols. socket: where a program reads them from a UDP socket of the
     /// receiving host. The loss between port and socket is then the host's.
@@ -308,8 +308,8 @@ impl Arguments {
         if !matches!(self.template, Template::Headers(FramePayload::Udp { .. } | FramePayload::Tcp { .. })) {
             return Err(Failure::usage("--flows counts the source port up, and needs --template udp or tcp"));
         }
-        let most = rate.map_or(u64::MAX, FrameRate::get).min(self.count.unwrap_or(u64::MAX));
-        if u64::from(self.flows) > most {
+        let max_flows = rate.map_or(u64::MAX, FrameRate::get).min(self.count.unwrap_or(u64::MAX));
+        if u64::from(self.flows) > max_flows {
             let flows = self.flows;
             return Err(Failure::usage(format!(
                 "--flows {flows}: a stream needs a frame a second, and one of --count"

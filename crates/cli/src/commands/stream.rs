@@ -17,8 +17,8 @@ use linerate_units::{BitRate, ByteCount, FrameRate, Nanos};
 use std::collections::BTreeSet;
 use tokio::sync::watch;
 
-/// Default bytes of a TCP sender's call: less than two GSO packets of 64 KiB carry at any MSS, so that none of its packets is
-/// small (docs/tuning.md).
+/// Default bytes of a TCP sender's call. With the MSS of usual and of jumbo frames it fills two GSO packets and leaves no small one
+/// (docs/tuning.md).
 pub(super) const TCP_MESSAGE: u64 = 125_000;
 /// Warm-up where the server must know it beforehand, in whole seconds.
 const IPERF3_WARMUP: Nanos = Nanos::from_secs(1);

@@ -100,7 +100,9 @@ impl<'a> Ports<'a> {
         let streams = self.task.streams.len() as u64;
         let sockets = match self.task.receiver {
             FrameReceiver::Port => 0,
-            FrameReceiver::Socket => streams,
+            FrameReceiver::Socket => {
+                self.task.streams.iter().filter(|stream| self.own.contains(&stream.to)).count() as u64
+            }
         };
         let threads = 2 * ports + cores + 2 + sockets;
         Needs {

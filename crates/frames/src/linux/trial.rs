@@ -41,7 +41,7 @@ pub(crate) fn run(plan: &Plan, task: &FramesTask, host: &dyn Conductor) -> Resul
     };
     let unsigned = plan.streams.iter().any(|stream| stream.signature_at.is_none());
     let before = if unsigned { Route::open()?.links()? } else { Vec::new() };
-    let counts = match task.receiver {
+    let counts = match plan.receiver {
         FrameReceiver::Port => by_engine(task.engine, &attempt),
         FrameReceiver::Socket => Sockets::open(plan)?.count(plan, || by_engine(task.engine, &attempt)),
     };

@@ -305,9 +305,13 @@ const CSV_COLUMNS: [&str; 22] = [
     "offered_share",
 ];
 
+/// Returns the cell of a count. It is empty if the count is unknown.
+fn whole(count: Option<u64>) -> String {
+    count.map(|count| count.to_string()).unwrap_or_default()
+}
+
 /// Rows of a CSV file with their head: one for each frame size and way. None where no frames were sent.
 fn csv_rows(record: &Record) -> Vec<Vec<String>> {
-    let counted = |count: Option<u64>| count.map(|count| count.to_string()).unwrap_or_default();
     let number = |value: Option<f64>| value.map(|value| value.to_string()).unwrap_or_default();
     let row = |(result, flow): (&Measurement, &FrameFlow)| {
         let timed = |figure: fn(&linerate_model::Latency) -> u64| {
@@ -325,8 +329,8 @@ fn csv_rows(record: &Record) -> Vec<Vec<String>> {
             ("latency_ns_max", timed(|took| took.max)),
             ("sent", flow.sent.to_string()),
             ("received", flow.received.to_string()),
-            ("at_port", counted(flow.to_socket.map(|to_socket| to_socket.at_port))),
-            ("socket_drops", counted(flow.to_socket.and_then(|to_socket| to_socket.dropped))),
+            ("at_port", whole(flow.to_socket.map(|to_socket| to_socket.at_port))),
+            ("socket_drops", whole(flow.to_socket.and_then(|to_socket| to_socket.dropped))),
             ("loss_ratio", loss.to_string()),
             ("from", flow.from.clone()),
             ("to", flow.to.clone()),
