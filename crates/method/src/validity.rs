@@ -2,7 +2,7 @@
 
 use crate::offered::is_whole;
 use crate::terms;
-use crate::transfer::transfers;
+use crate::transfer::{rate, transfers};
 use linerate_model::{Caveat, CaveatKind, MessageValue, Observation, Offered, Task, Transport, TrialResult, message};
 use linerate_units::{BitRate, ByteCount, Nanos};
 
@@ -19,6 +19,8 @@ const FEWEST_ROUND_TRIPS: u64 = 50;
 const FEWEST_PACKETS: u64 = 100;
 /// A window may begin and end with a packet, and so be longer or shorter than asked for by the time of so many.
 const EDGE_PACKETS: f64 = 3.0;
+/// Largest difference between the rate at a receiver and the rate of what was sent and arrived, as a share.
+const EDGE_TOLERANCE: f64 = 0.01;
 
 /// Says that the hypervisor took more of a host's time than a trial bears.
 pub(crate) fn stolen(result: &TrialResult) -> Option<Caveat> {
@@ -136,6 +138,39 @@ pub(crate) fn off_window(result: &TrialResult) -> Option<Caveat> {
             asked = MessageValue::number(asked, 2)
         );
         Some(Caveat::new(CaveatKind::OffWindow, text))
+    })
+}
+
+/// Returns a caveat if a UDP receiver's rate differs from the rate of what was sent and arrived: a queue or a stalled host moved
+/// datagrams into the window or out of it. A sender at full speed fills queues in bursts, so only offered rates are checked.
+pub(crate) fn window_edges(result: &TrialResult) -> Option<Caveat> {
+    let Task::Stream(stream) = result.trial.task() else { return None };
+    if stream.net.transport != Transport::Udp || stream.offered.is_none() || stream.volume.is_some() {
+        return None;
+    }
+    transfers(result).iter().find_map(|transfer| {
+        // An end that runs no agent counts over a window of its own.
+        if transfer.sender.told.is_some() || transfer.receiver.told.is_some() {
+            return None;
+        }
+        let sent = transfer.sender.sent.as_ref().filter(|sent| sent.messages > 0)?;
+        let received = transfer.receiver.received.as_ref()?;
+        let arrived = received.arrived as f64 / sent.messages as f64;
+        let expected_bps = rate(sent.payload_bytes * 8, sent.window.get()) * arrived;
+        let difference = transfer.payload_bps() - expected_bps;
+        let tolerance = EDGE_TOLERANCE.max(EDGE_PACKETS / received.arrived.max(1) as f64);
+        (difference.abs() > expected_bps * tolerance).then(|| {
+            let text = message!(
+                "caveat-window-edges",
+                "host {host} received {share} {more} in its window than {sender} sent in its own, losses subtracted: \
+                 datagrams waited in a queue, or in a stalled host, at an edge of the window; measure longer (--time)",
+                host = transfer.to,
+                sender = transfer.from,
+                share = MessageValue::percent(difference.abs() / expected_bps, 1),
+                more = if difference > 0.0 { terms::MORE } else { terms::LESS }
+            );
+            Caveat::new(CaveatKind::WindowEdges, text)
+        })
     })
 }
 
@@ -405,6 +440,27 @@ mod tests {
         assert_eq!((sent(None, 1_448), sent(Some(1_460), 1_448), sent(Some(500), 488)), (None, None, None));
         let caveat = sent(Some(9_000), 1_448).expect("the MTU is 1,500");
         assert!(caveat.text.contains("at most 1,448 bytes from a, not of 9,000"), "{}", caveat.text);
+    }
+
+    #[test]
+    fn datagrams_delayed_across_an_edge_have_a_caveat() {
+        let seen = |datagrams: u64, lost: u64, volume| {
+            // 1,000 datagrams of 1,000 bytes were sent in 1 s.
+            let mut result = trial(1_000, 0);
+            stream_of(&mut result.trial).volume = volume;
+            stream_of(&mut result.trial).offered = Some(Offered::PayloadBps(BitRate::per_second(8_000_000)));
+            let received = paths_of(&mut result)[0].server.received.as_mut().expect("it receives");
+            received.arrived = 1_000 - lost;
+            received.messages = datagrams;
+            received.payload_bytes = datagrams * 1_000;
+            window_edges(&result)
+        };
+        assert_eq!((seen(1_000, 0, None), seen(991, 0, None), seen(800, 200, None)), (None, None, None));
+        let caveat = seen(974, 0, None).expect("26 of them arrived later");
+        assert!(caveat.text.starts_with("host b received 2.6 % less in its window than a sent"), "{}", caveat.text);
+        let caveat = seen(880, 200, None).expect("80 of them were sent before");
+        assert!(caveat.text.contains("10.0 % more"), "{}", caveat.text);
+        assert_eq!(seen(974, 0, Some(ByteCount::new(1_000_000))), None, "a volume has no such edges");
     }
 
     #[test]

@@ -49,6 +49,8 @@ named! {
         AboveLimit = "above-limit", "more than the line carries";
         /// A host counted over a time well apart from the window asked for: it was kept from its cores at the window's edges.
         OffWindow = "off-window", "window not kept";
+        /// The receiver's rate is not the rate of what was sent and arrived: datagrams were delayed across an edge of the window.
+        WindowEdges = "window-edges", "data delayed at a window's edge";
         /// The window was too few round trips long.
         FewRoundTrips = "few-round-trips", "window of few round trips";
         /// The path carried nothing for a part of the window.

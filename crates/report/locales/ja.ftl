@@ -138,6 +138,7 @@ caveat-kind-tester-limit = テスター自身の限界
 caveat-kind-unknown-link-speed = リンク速度が不明
 caveat-kind-volume-not-sent = 全バイトを送信できず
 caveat-kind-wide-spread = 各回の差が大きい
+caveat-kind-window-edges = 測定区間の端での遅れ
 caveat-large-packets-lost = この経路では大きなパケットが通知なく失われます。エージェントへの接続は、セグメントを { $limit } バイトに制限するまで停止したため、TCP の試行も同じ値に制限しました。`tracepath` で箇所を調べるか、そこの MTU を下げてください。UDP は `--size { $limit }` で通ります。
 caveat-latency-lower-load = { $offered }。遅延はこの低い負荷での値です。--rate を下げてください。
 caveat-latency-no-rate = 装置が運べるレートが不明なため、遅延は測定していません。
@@ -197,6 +198,7 @@ caveat-two-runs = 測定は 2 回だけで、ばらつきがわかりません�
 caveat-unknown-link-speed = この経路のリンク速度がわからず、リンクに対する割合を示せません。エージェントに --link-speed IF=RATE を指定してください。
 caveat-volume-not-sent = ホスト { $host } は、1 回の最長時間 { $longest } の間に { $volume } のうち { $sent } しか送信できませんでした。数値はそれまでに送信した分の値です。送信量を減らすか（--bytes）、時間で測定してください（--time）。
 caveat-wide-spread = 各回の差が中央値の { $spread } あります。回数を増やすか（--repeats、または --confidence 95 --within 2.5%）、測定時間を長くしてください（--time）。
+caveat-window-edges = ホスト { $host } の測定区間内の受信レートは、損失を除いた { $sender } の送信レートと比べて { $share } { $more }ました。区間の端でデータグラムがキューまたは停止したホストで待っていました。測定時間を長くしてください（--time）。
 caveat-xdp-generic = ポート { $port }: ドライバーが XDP プログラムに対応していないため（{ $why }）、フレームはカーネルの汎用経路で遅れて数えられます。処理が遅く、遅延にはこのホストの分が多く含まれます。
 caveats-heading = 注意事項（{ $count }）: { $short }
 change-all-flows = { $flows } フロー

@@ -17,8 +17,9 @@ fn received_bps(record: &Value) -> f64 {
     number(record, "/results/0/received/payload_bps/median")
 }
 
-/// Measures by `line` and checks the rate that arrived: over TCP against `linux`, the same between Linux hosts; over UDP against what was sent and
-/// not lost, because a busy machine loses datagrams.
+/// Checks the rate that arrived: over TCP against `linux`, the same between Linux hosts; over UDP against what was sent and
+/// not lost, because a busy machine loses datagrams. It also delays them across an edge of the window, which has a caveat: a sender
+/// catches up 20 ms of the window of 1 s.
 fn check_rate(line: &str, windows: &Value, linux: &Value) {
     let flow = &windows["trials"][0]["counts"][0]["flows"][0];
     let sends = flow["client"]["sent"].is_object();
@@ -30,7 +31,8 @@ fn check_rate(line: &str, windows: &Value, linux: &Value) {
     } else {
         received_bps(linux)
     };
-    close(line, received_bps(windows), truth, 0.02);
+    let has_caveat = windows["results"][0]["caveats"].to_string().contains("window-edges");
+    close(line, received_bps(windows), truth, if has_caveat { 0.1 } else { 0.02 });
 }
 
 const TASKS: [&str; 4] = ["", "--udp --rate 90Mbit/s", "--flows 4", "--udp --size 200 --rate 5Mbit/s"];

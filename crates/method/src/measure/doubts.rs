@@ -8,6 +8,7 @@ use crate::repeat::{Need, need};
 use crate::transfer::transfers;
 use crate::validity::{
     dscp_changed, few_packets, few_round_trips, not_all_sent, off_window, shortfall, smaller_segments, stolen,
+    window_edges,
 };
 use crate::within_window::unsteady;
 use linerate_model::{
@@ -36,6 +37,7 @@ pub(super) fn caveats(
     found.extend(runs.iter().filter_map(|run| stolen(run)));
     found.extend(runs.iter().find_map(|run| shortfall(run)));
     found.extend(runs.iter().find_map(|run| off_window(run)));
+    found.extend(runs.iter().find_map(|run| window_edges(run)));
     found.extend(runs.iter().find_map(|run| not_all_sent(run)));
     found.extend(runs.iter().find_map(|run| few_round_trips(run)));
     found.extend(runs.iter().find_map(|run| few_packets(run)));
