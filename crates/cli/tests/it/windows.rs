@@ -18,8 +18,8 @@ fn received_bps(record: &Value) -> f64 {
 }
 
 /// Checks the rate that arrived: over TCP against `linux`, the same between Linux hosts; over UDP against what was sent and
-/// not lost, because a busy machine loses datagrams. It also delays them across an edge of the window, which has a caveat: a sender
-/// catches up 20 ms of the window of 1 s.
+/// not lost, because a busy machine loses datagrams. It also delays them across an edge of the window, which has a caveat: a program
+/// under Wine may leave datagrams of more than 100 ms in its socket.
 fn check_rate(line: &str, windows: &Value, linux: &Value) {
     let flow = &windows["trials"][0]["counts"][0]["flows"][0];
     let sends = flow["client"]["sent"].is_object();
@@ -32,10 +32,11 @@ fn check_rate(line: &str, windows: &Value, linux: &Value) {
         received_bps(linux)
     };
     let has_caveat = windows["results"][0]["caveats"].to_string().contains("window-edges");
-    close(line, received_bps(windows), truth, if has_caveat { 0.1 } else { 0.02 });
+    close(line, received_bps(windows), truth, if has_caveat { 0.25 } else { 0.02 });
 }
 
-const TASKS: [&str; 4] = ["", "--udp --rate 90Mbit/s", "--flows 4", "--udp --size 200 --rate 5Mbit/s"];
+/// Tasks over a link of 100 Mbit/s. A receiver under Wine needs up to 0.1 ms for a datagram, so UDP takes half of the link.
+const TASKS: [&str; 4] = ["", "--udp --rate 45Mbit/s", "--flows 4", "--udp --size 200 --rate 5Mbit/s"];
 
 #[wine_test]
 fn streams_to_and_from_a_windows_agent_reach_the_rates_of_linux() {
