@@ -15,7 +15,7 @@ use linerate_runner::Keep as _;
 use linerate_schedule::{FleetFile, FleetHost, Moment, Planner};
 use linerate_store::Ending;
 use linerate_testsuite::servers::{ADMINISTRATOR, NatsServer, Postgres};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::io::{BufRead as _, BufReader};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -55,6 +55,8 @@ struct Figures {
     /// Time of a plan with [`DUE`] pairs due, or with as many as the fleet has.
     planning: Duration,
     planned: usize,
+    /// Time of the planner for an order of a busy fleet.
+    order: Duration,
     trials_per_s: f64,
     scheduler_mb: u64,
     scheduler_cpu: f64,
@@ -68,12 +70,19 @@ fn main() {
     let Some(program) = value("--program").map(PathBuf::from) else {
         // `cargo test --benches` runs it without arguments.
         println!(
-            "usage: cargo xtask bench fleet [--agents N,...]; with --ingest-only after --program only the ingest is timed"
+            "usage: cargo xtask bench fleet [--agents N,...]; with --ingest-only or --planner-only after --program only that part \
+             is timed"
         );
         return;
     };
     let sizes = value("--agents").map_or("100,1000,10000", String::as_str);
     let sizes: Vec<u32> = sizes.split(',').map(|size| size.parse().expect("a number of agents")).collect();
+    if arguments.iter().any(|word| word == "--planner-only") {
+        for agents in sizes {
+            println!("{agents} agents: {:.1} us an order", time_of_order(agents).as_secs_f64() * 1e6);
+        }
+        return;
+    }
     let record = measured_record(&program);
     println!("a record has {} bytes as JSON", record.len());
     if arguments.iter().any(|word| word == "--ingest-only") {
@@ -81,13 +90,14 @@ fn main() {
         return;
     }
     println!(
-        "{:>7} {:>9} {:>11} {:>7} {:>8} {:>9} {:>8} {:>9} {:>9} {:>7} {:>9}",
+        "{:>7} {:>9} {:>11} {:>7} {:>8} {:>9} {:>8} {:>8} {:>9} {:>9} {:>7} {:>9}",
         "agents",
         "enrol /s",
         "connections",
         "present",
         "due",
         "planning",
+        "us/order",
         "trials/s",
         "sched MB",
         "sched CPU",
@@ -98,13 +108,14 @@ fn main() {
     for agents in sizes {
         let figures = measure(&program, agents, &record);
         println!(
-            "{:>7} {:>9.0} {:>11} {:>7} {:>8} {:>6} ms {:>8.1} {:>9} {:>7.1} % {:>7} {:>9.0}",
+            "{:>7} {:>9.0} {:>11} {:>7} {:>8} {:>6} ms {:>8.1} {:>8.1} {:>9} {:>7.1} % {:>7} {:>9.0}",
             figures.agents,
             figures.enrolments_per_s,
             figures.connections,
             figures.present,
             figures.planned,
             figures.planning.as_millis(),
+            figures.order.as_secs_f64() * 1e6,
             figures.trials_per_s,
             figures.scheduler_mb,
             figures.scheduler_cpu * 100.0,
@@ -292,6 +303,7 @@ fn measure(program: &Path, agents: u32, record: &str) -> Figures {
     let fleet = Fleet::new();
     let mut figures = Figures { agents, ..Figures::default() };
     (figures.planning, figures.planned) = time_of_plan(agents);
+    figures.order = time_of_order(agents);
 
     let begin = Instant::now();
     let members = fleet.enrol(agents);
@@ -348,8 +360,7 @@ fn time_of_plan(agents: u32) -> (Duration, usize) {
     let sample = u32::try_from(DUE / agents as usize / both_ways).unwrap_or(u32::MAX).clamp(1, agents - 1);
     let file = FleetFile::parse("scale", &fleet_file(agents, sample, "1h")).expect("a file");
     let mut planner = Planner::new(file, 1);
-    let host = |number| FleetHost { name: HostName(name(number)), labels: BTreeMap::new(), present: true };
-    planner.set_hosts((0..agents).map(host).collect());
+    planner.set_hosts(hosts(agents));
     let (mut spent, mut planned) = (Duration::ZERO, 0);
     // A whole period: all rounds are due and all slots begin or are missed, as nothing ends.
     let start = now_unix_s();
@@ -364,6 +375,40 @@ fn time_of_plan(agents: u32) -> (Duration, usize) {
         }
     }
     (spent, planned)
+}
+
+/// Returns the planner's time for an order while each host has 10 exclusive and 10 light partners in 2 minutes. The planner is asked
+/// after each trial that ends, and most slots wait for a host.
+fn time_of_order(agents: u32) -> Duration {
+    let text = fleet_file(agents, 10, "2min")
+        + "[[mesh]]\nname = \"latency\"\nbetween = [\"all\"]\ntest = \"transact --time 1s --repeats 1\"\nevery = \"2min\"\nsample = 10\n";
+    let mut planner = Planner::new(FleetFile::parse("scale", &text).expect("a file"), 1);
+    planner.set_hosts(hosts(agents));
+    let mut orders = 0;
+    let mut running = VecDeque::new();
+    let start = now_unix_s();
+    let begin = Instant::now();
+    for unix_s in start..start + 120 {
+        let now = Moment { unix_s, utc_offset_s: 0 };
+        loop {
+            for order in planner.due(now) {
+                orders += 1;
+                running.push_back((unix_s + order.time.get().div_ceil(1_000_000_000), order));
+            }
+            let Some((_, order)) = running.pop_front_if(|(ends_at, _): &mut (u64, _)| *ends_at <= unix_s) else {
+                break;
+            };
+            planner.ended(&order.id, linerate_schedule::Outcome::Done, order.bytes, now);
+        }
+    }
+    begin.elapsed() / orders.max(1)
+}
+
+/// Returns the hosts of a simulated fleet, all present.
+fn hosts(agents: u32) -> Vec<FleetHost> {
+    (0..agents)
+        .map(|number| FleetHost { name: HostName(name(number)), labels: BTreeMap::new(), present: true })
+        .collect()
 }
 
 /// Returns the records that a real ingest stores in PostgreSQL in a second.

@@ -29,6 +29,9 @@ const STATUS: Duration = Duration::from_secs(2);
 /// Time from one search for orders whose end was not heard to the next.
 const SEARCH: Duration = Duration::from_secs(30);
 
+/// Outstanding orders in a status, at most.
+const MAX_LISTED: usize = 1_000;
+
 /// Options of a scheduler.
 #[derive(Debug, Clone)]
 pub struct SchedulerOptions {
@@ -114,15 +117,12 @@ impl Scheduler<'_> {
             at: end.published_unix_ns / 1_000_000_000,
             bytes: ByteCount::new(end.value.bytes),
         }));
-        let mut outstanding: BTreeMap<String, Order> = BTreeMap::new();
         let server_now = self.bus.server_unix_ns().await? / 1_000_000_000;
         let now = Moment { unix_s: server_now, utc_offset_s: self.options.utc_offset_s };
         let orders = self.bus.stream("orders").await?;
         let last_order = orders.cached_info().state.last_sequence;
         for order in self.bus.all_of::<PublishedOrder>("orders", self.bus.subjects().order("*")).await? {
-            let order = order.value.order;
-            planner.hold(order.clone(), now);
-            outstanding.insert(order.id.to_string(), order);
+            planner.hold(order.value.order, now);
         }
         self.found.send_replace(Some((fence, last_order)));
         self.watch_post.begin(&agents, &last_runs, server_now);
@@ -139,7 +139,7 @@ impl Scheduler<'_> {
                 _ = look.tick() => {}
                 Some(message) = ends.next() => {
                     if let Ok(end) = serde_json::from_slice::<PairEnd>(&message.payload) {
-                        self.end(&mut planner, &mut outstanding, end, terms);
+                        self.end(&mut planner, &end, terms);
                     }
                     continue;
                 }
@@ -170,7 +170,7 @@ impl Scheduler<'_> {
             }
             if begin >= search_at {
                 search_at = begin + SEARCH;
-                self.end_unheard(&mut planner, &mut outstanding, now).await?;
+                self.end_unheard(&mut planner, now).await?;
             }
             let due = if paused { Vec::new() } else { planner.due(now) };
             let took = begin.elapsed();
@@ -180,7 +180,6 @@ impl Scheduler<'_> {
                     return Ok(());
                 }
                 self.publish(&order, fence, now_unix_s).await?;
-                outstanding.insert(order.id.to_string(), order);
             }
             let slots = planner.missed();
             for slot in &slots {
@@ -189,15 +188,15 @@ impl Scheduler<'_> {
             if !slots.is_empty() {
                 self.watch_post.missed(&slots);
             }
-            self.watch_post.planned(took, outstanding.len(), now_unix_s);
+            self.watch_post.planned(took, planner.outstanding().len(), now_unix_s);
             if begin >= status_at {
                 status_at = begin + STATUS;
                 self.watch_post.agents(&agents, now_unix_s);
                 let status = ScheduleStatus {
                     scheduler: self.options.holder.clone(),
                     present: agents.present(),
-                    outstanding: outstanding.values().take(1_000).map(OutstandingOrder::of).collect(),
-                    outstanding_count: outstanding.len(),
+                    outstanding: listed(&planner),
+                    outstanding_count: planner.outstanding().len(),
                     next_unix_s: planner.next_wake(now),
                     planning_ns: u64::try_from(took.as_nanos()).unwrap_or(u64::MAX),
                     warnings: planner.warnings().iter().map(ToString::to_string).collect(),
@@ -209,13 +208,7 @@ impl Scheduler<'_> {
         }
     }
 
-    fn end(
-        &mut self,
-        planner: &mut Planner,
-        outstanding: &mut BTreeMap<String, Order>,
-        end: PairEnd,
-        terms: &watch::Receiver<Option<Term>>,
-    ) {
+    fn end(&mut self, planner: &mut Planner, end: &PairEnd, terms: &watch::Receiver<Option<Term>>) {
         let Some(term) = *terms.borrow() else { return };
         let now = Moment { unix_s: term.clock.unix_s(), utc_offset_s: self.options.utc_offset_s };
         let outcome = match &end.outcome {
@@ -224,19 +217,13 @@ impl Scheduler<'_> {
             OrderOutcome::Missed { .. } => Outcome::Lost,
         };
         planner.ended(&end.order.id, outcome, ByteCount::new(end.bytes), now);
-        outstanding.remove(&end.order.id.to_string());
-        if self.watch_post.ended(&end, now.unix_s) {
+        if self.watch_post.ended(end, now.unix_s) {
             planner.suspect(&end.order.mesh, &end.order.from, &end.order.to, now);
         }
     }
 
     /// Ends overdue orders that are no longer in the stream: the message of their end was lost on its way.
-    async fn end_unheard(
-        &self,
-        planner: &mut Planner,
-        outstanding: &mut BTreeMap<String, Order>,
-        now: Moment,
-    ) -> Result<(), BusError> {
+    async fn end_unheard(&self, planner: &mut Planner, now: Moment) -> Result<(), BusError> {
         let overdue: Vec<OrderId> = planner.overdue(now).into_iter().map(|order| order.id.clone()).collect();
         if overdue.is_empty() {
             return Ok(());
@@ -245,7 +232,6 @@ impl Scheduler<'_> {
         let kept: BTreeSet<OrderId> = kept.into_iter().map(|order| order.value.order.id).collect();
         for id in overdue.into_iter().filter(|id| !kept.contains(id)) {
             planner.ended(&id, Outcome::Lost, ByteCount::default(), now);
-            outstanding.remove(&id.to_string());
         }
         Ok(())
     }
@@ -262,6 +248,13 @@ impl Scheduler<'_> {
         let sent = self.bus.jetstream().publish_with_headers(subject, headers, payload.into()).await;
         sent.map_err(|error| failed(&error))?.await.map_err(|error| failed(&error)).map(drop)
     }
+}
+
+/// Returns the first outstanding orders by identity, at most [`MAX_LISTED`].
+fn listed(planner: &Planner) -> Vec<OutstandingOrder> {
+    let mut orders: Vec<&Order> = planner.outstanding().collect();
+    orders.sort_unstable_by(|one, other| one.id.cmp(&other.id));
+    orders.into_iter().take(MAX_LISTED).map(OutstandingOrder::of).collect()
 }
 
 /// Returns the name of an order's record: the time by the server's clock, and a tail that the order decides.

@@ -26,6 +26,16 @@ pub(super) struct HostEntry {
     pub(super) links: Vec<usize>,
 }
 
+/// Difference between the hosts of a fleet and those before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum HostChange {
+    Nothing,
+    /// Agents connected or disconnected.
+    Presence,
+    /// Hosts joined or left, or labels changed.
+    Members,
+}
+
 impl Hosts {
     pub(super) fn number(&mut self, name: &HostName) -> u32 {
         if let Some(number) = self.numbers.get(name) {
@@ -50,10 +60,11 @@ impl Hosts {
         &self.entries[number as usize]
     }
 
-    /// Replaces the hosts of the fleet. Returns whether hosts or labels changed, presence apart.
-    pub(super) fn set(&mut self, hosts: Vec<FleetHost>, file: &FleetFile) -> bool {
+    /// Replaces the hosts of the fleet.
+    pub(super) fn set(&mut self, hosts: Vec<FleetHost>, file: &FleetFile) -> HostChange {
         let before = self.entries.iter().filter(|entry| entry.enrolled).count();
         let mut is_changed = before != hosts.len();
+        let mut is_presence_changed = false;
         let mut enrolled = vec![false; self.entries.len()];
         for host in hosts {
             let number = self.number(&host.name) as usize;
@@ -61,6 +72,7 @@ impl Hosts {
             enrolled[number] = true;
             let entry = &mut self.entries[number];
             is_changed |= !entry.enrolled || entry.labels != host.labels;
+            is_presence_changed |= entry.present != host.present;
             entry.present = host.present;
             entry.labels = host.labels;
             entry.links.clear();
@@ -74,7 +86,13 @@ impl Hosts {
             entry.enrolled = enrolled;
             entry.present &= enrolled;
         }
-        is_changed
+        if is_changed {
+            HostChange::Members
+        } else if is_presence_changed {
+            HostChange::Presence
+        } else {
+            HostChange::Nothing
+        }
     }
 
     fn enrolled(&self) -> impl Iterator<Item = (u32, &HostEntry)> {

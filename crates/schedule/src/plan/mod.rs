@@ -10,6 +10,7 @@ mod rounds;
 mod spending;
 #[cfg(test)]
 mod tests;
+mod waiting;
 mod warning;
 
 pub use order::{EndedOrder, FleetHost, LastRun, MissReason, Missed, Moment, Order, OrderId, Outcome, Resource, Way};

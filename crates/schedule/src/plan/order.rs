@@ -6,6 +6,7 @@ use linerate_units::{ByteCount, Nanos};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
 
 /// A host of the fleet.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -130,7 +131,7 @@ pub enum Outcome {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EndedOrder {
     /// The order.
-    pub order: Order,
+    pub order: Arc<Order>,
     /// Whether a light trial ran at the same time as an exclusive one on one of its resources.
     pub concurrent: bool,
 }

@@ -1,6 +1,6 @@
 //! Which orders begin.
 
-use super::membership::{Hosts, hash, mix};
+use super::membership::{HostChange, Hosts, hash, mix};
 use super::mesh_clock::MeshClock;
 use super::order::{
     EndedOrder, FleetHost, LastRun, MissReason, Missed, Moment, Order, OrderId, Outcome, Resource, Way,
@@ -8,11 +8,13 @@ use super::order::{
 use super::resources::Resources;
 use super::rounds::Rounds;
 use super::spending::Spending;
+use super::waiting::{Candidate, Obstacle, Waiting};
 use super::warning::PlanWarning;
 use crate::file::{Class, Estimate, FleetFile, Flow, Hours, Pattern};
 use linerate_model::HostName;
 use linerate_units::{ByteCount, Nanos};
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
 
 /// Part of a cycle by which the next one is shifted after slots were missed for the budget: the golden ratio, in thousandths.
 /// Multiples of it fall evenly on the cycle, so that in the long run each pair has its turn before the budget is spent.
@@ -46,8 +48,7 @@ pub struct Planner {
     restored_bytes: Vec<(usize, u32, u32, u64, u64)>,
     /// Slots before the end of their random slip, by due time.
     future: BTreeMap<(u64, u64), Slot>,
-    /// Due slots, by how they precede: missed before (0) or not (1), due time, sequence.
-    waiting: BTreeMap<(u8, u64, u64), Slot>,
+    waiting: Waiting,
     /// Pairs that are waiting, in the future, or outstanding.
     queued: HashSet<PairOfMesh>,
     /// Pairs that missed their newest slot.
@@ -56,11 +57,6 @@ pub struct Planner {
     running: HashMap<u64, Running>,
     keys: HashMap<OrderId, u64>,
     missed: Vec<Missed>,
-    scan: u64,
-    /// Whether a scan of the waiting slots may begin something.
-    is_changed: bool,
-    /// Unix time at which a waiting slot may change without an event.
-    next_scan: Option<u64>,
     latest: u64,
 }
 
@@ -90,18 +86,30 @@ struct MeshState {
     newest_run: Option<u64>,
 }
 
-#[derive(Debug, Clone)]
-struct Slot {
+/// A trial of a pair that has a time.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Slot {
     pair: PairOfMesh,
     due: u64,
     not_after: u64,
     suspicion: bool,
-    blocked: MissReason,
+}
+
+impl Slot {
+    /// Returns the Unix time from which it reserves its resources: half of its slip has passed.
+    fn reserves_at(self) -> u64 {
+        self.due + (self.not_after - self.due).div_ceil(2)
+    }
+
+    /// Returns the Unix times at which it changes without an event.
+    pub(super) fn timers(self) -> [u64; 2] {
+        [self.reserves_at(), self.not_after + 1]
+    }
 }
 
 #[derive(Debug)]
 struct Running {
-    order: Order,
+    order: Arc<Order>,
     pair: Option<PairOfMesh>,
     resources: Vec<u32>,
     links: Vec<u32>,
@@ -147,27 +155,29 @@ impl Planner {
             last_runs_limit: 1024,
             restored_bytes: Vec::new(),
             future: BTreeMap::new(),
-            waiting: BTreeMap::new(),
+            waiting: Waiting::default(),
             queued: HashSet::new(),
             missed_before: HashSet::new(),
             sequence: 0,
             running: HashMap::new(),
             keys: HashMap::new(),
             missed: Vec::new(),
-            scan: 0,
-            is_changed: false,
-            next_scan: None,
             latest: 0,
         }
     }
 
     /// Replaces the hosts of the fleet. Pairs that are due already stay due.
     pub fn set_hosts(&mut self, hosts: Vec<FleetHost>) {
-        self.is_changed = true;
-        if !self.hosts.set(hosts, &self.file) {
+        let change = self.hosts.set(hosts, &self.file);
+        if change == HostChange::Nothing {
             return;
         }
-        // Labels may have changed.
+        // A slot waits for one obstacle at a time, and a host that it does not wait for may have gone.
+        self.waiting.open_all();
+        if change == HostChange::Presence {
+            return;
+        }
+        self.resources.release_all();
         self.host_resources.clear();
         self.number_host_resources();
         for (state, mesh) in self.meshes.iter_mut().zip(&self.file.meshes) {
@@ -182,6 +192,7 @@ impl Planner {
             let mesh = &self.file.meshes[index];
             self.meshes[index].estimate = estimate;
             self.meshes[index].clock = clock(&mesh.hours, mesh.every, estimate);
+            self.waiting.open_budgets(index as u32..=index as u32);
         }
     }
 
@@ -207,7 +218,7 @@ impl Planner {
         if self.keys.contains_key(&order.id) {
             return;
         }
-        self.spending.advance(now.day());
+        self.advance(now);
         let mut pair = None;
         let mut links = Vec::new();
         if let Some(mesh) = self.mesh_index(&order.mesh) {
@@ -225,12 +236,12 @@ impl Planner {
             }
         }
         let resources: Vec<u32> = order.resources.iter().map(|resource| self.resources.number(resource)).collect();
-        self.run(order, pair, resources, links, now);
+        self.run(Arc::new(order), pair, resources, links, now);
     }
 
     /// Returns the orders that begin now. Each is outstanding until [`Planner::ended`].
-    pub fn due(&mut self, now: Moment) -> Vec<Order> {
-        self.spending.advance(now.day());
+    pub fn due(&mut self, now: Moment) -> Vec<Arc<Order>> {
+        self.advance(now);
         self.spend_restored(now);
         self.latest = self.latest.max(now.unix_s);
         for mesh in 0..self.meshes.len() {
@@ -243,11 +254,20 @@ impl Planner {
             let (_, slot) = first.remove_entry();
             self.wait(slot);
         }
-        let is_time = self.next_scan.is_some_and(|at| at <= now.unix_s);
-        if !self.is_changed && !is_time {
-            return Vec::new();
+        for (mesh, state) in (0u32..).zip(&self.meshes) {
+            if state.clock.is_open(now) {
+                self.waiting.open(Obstacle::Hours(mesh));
+            }
         }
-        self.scan_waiting(now)
+        self.waiting.fire_timers(now.unix_s);
+        self.begin_waiting(now)
+    }
+
+    /// Forgets the spending of the days before.
+    fn advance(&mut self, now: Moment) {
+        if self.spending.advance(now.day()) {
+            self.waiting.open_budgets(0..=u32::MAX);
+        }
     }
 
     /// Records that an agent began an order.
@@ -263,10 +283,12 @@ impl Planner {
     pub fn ended(&mut self, id: &OrderId, outcome: Outcome, bytes: ByteCount, now: Moment) -> Option<EndedOrder> {
         let key = self.keys.remove(id)?;
         let running = self.running.remove(&key)?;
-        self.is_changed = true;
-        self.spending.advance(now.day());
+        self.advance(now);
         match running.order.class {
-            Class::Exclusive => self.resources.give_back(&running.resources),
+            Class::Exclusive => {
+                self.resources.give_back(&running.resources);
+                self.open_resources(&running.resources);
+            }
             Class::Light => self.resources.leave(&running.resources, key),
         }
         if let Some(pair) = running.pair {
@@ -276,6 +298,10 @@ impl Planner {
                 // Nothing is known of the bytes of a lost trial.
                 let actual = if outcome == Outcome::Lost { running.order.bytes.max(bytes) } else { bytes };
                 self.spending.correct(mesh, budget, &running.links, running.order.bytes.get(), actual.get());
+                self.waiting.open(Obstacle::Budget(pair.mesh, None));
+                for link in &running.links {
+                    self.waiting.open(Obstacle::Budget(pair.mesh, Some(*link)));
+                }
             }
             if outcome != Outcome::Done {
                 self.miss(pair, running.order.due_unix_s, MissReason::Failed);
@@ -318,7 +344,7 @@ impl Planner {
         }
         let not_after = self.not_after(mesh, due, now.utc_offset_s);
         self.sequence += 1;
-        let slot = Slot { pair, due, not_after, suspicion: true, blocked: MissReason::Busy };
+        let slot = Slot { pair, due, not_after, suspicion: true };
         self.future.insert((due, self.sequence), slot);
         true
     }
@@ -332,9 +358,10 @@ impl Planner {
 
     /// Returns the Unix time at which [`Planner::due`] may return orders or find missed slots without another event.
     pub fn next_wake(&self, now: Moment) -> Option<u64> {
-        let mut wake = self.next_scan;
-        if self.is_changed && !self.waiting.is_empty() {
-            wake = Some(now.unix_s);
+        let mut wake = if self.waiting.has_next() { Some(now.unix_s) } else { self.waiting.next_timer() };
+        if self.waiting.awaits_budget() {
+            let midnight = (now.day() + 1) * crate::file::DAY_S;
+            wake = earlier(wake, now.unix_s + (midnight - now.local_s()));
         }
         if let Some(((due, _), _)) = self.future.first_key_value() {
             wake = earlier(wake, *due);
@@ -357,9 +384,9 @@ impl Planner {
         std::mem::take(&mut self.missed)
     }
 
-    /// Returns the orders that are outstanding.
-    pub fn outstanding(&self) -> impl Iterator<Item = &Order> {
-        self.running.values().map(|running| &running.order)
+    /// Returns the orders that are outstanding, in no order.
+    pub fn outstanding(&self) -> impl ExactSizeIterator<Item = &Order> {
+        self.running.values().map(|running| &*running.order)
     }
 
     /// Returns the outstanding orders that no agent has begun in time, or that should have ended long ago.
@@ -369,7 +396,7 @@ impl Planner {
             let seconds = seconds(running.order.time) * OVERDUE.0 + OVERDUE.1;
             let begun = running.begun.unwrap_or(running.order.not_after_unix_s);
             if now.unix_s > begun.saturating_add(seconds) {
-                overdue.push(&running.order);
+                overdue.push(&*running.order);
             }
         }
         overdue.sort_by(|one, other| one.id.cmp(&other.id));
@@ -512,7 +539,7 @@ impl Planner {
             self.miss(pair, due, MissReason::Busy);
             return;
         }
-        let slot = Slot { pair, due, not_after, suspicion: false, blocked: MissReason::Busy };
+        let slot = Slot { pair, due, not_after, suspicion: false };
         if due > now.unix_s {
             self.sequence += 1;
             self.future.insert((due, self.sequence), slot);
@@ -531,76 +558,90 @@ impl Planner {
     fn wait(&mut self, slot: Slot) {
         let precedence = u8::from(!self.missed_before.contains(&slot.pair) && !slot.suspicion);
         self.sequence += 1;
-        self.waiting.insert((precedence, slot.due, self.sequence), slot);
-        self.is_changed = true;
+        self.waiting.add((precedence, slot.due, self.sequence), slot);
     }
 
-    fn scan_waiting(&mut self, now: Moment) -> Vec<Order> {
-        self.scan += 1;
-        self.is_changed = false;
-        self.next_scan = None;
+    /// Begins the waiting slots that have no obstacle any more.
+    fn begin_waiting(&mut self, now: Moment) -> Vec<Arc<Order>> {
         let mut orders = Vec::new();
-        let mut wake = None;
         let mut resources = Vec::new();
         // Hosts that are not enrolled have numbers too.
         self.number_host_resources();
-        for (key, mut slot) in std::mem::take(&mut self.waiting) {
+        while let Some(candidate) = self.waiting.next() {
+            let slot = candidate.slot;
+            self.resources_of(slot.pair, &mut resources);
             if now.unix_s > slot.not_after {
+                let obstacle = self.remove(&candidate, &resources);
                 self.queued.remove(&slot.pair);
-                self.miss(slot.pair, slot.due, slot.blocked);
+                self.miss(slot.pair, slot.due, self.miss_reason(obstacle));
                 continue;
             }
-            self.resources_of(slot.pair, &mut resources);
-            match self.obstacle(&slot, &resources, now) {
-                None => orders.push(self.begin(&slot, &resources, now)),
-                Some(obstacle) => {
-                    let is_old = (now.unix_s - slot.due) * 2 >= slot.not_after - slot.due;
-                    if obstacle == MissReason::Busy && is_old {
-                        self.resources.reserve(&resources, self.scan);
-                    }
-                    wake = earlier(wake, slot.not_after + 1);
-                    if obstacle == MissReason::Busy && !is_old {
-                        wake = earlier(wake, slot.due + (slot.not_after - slot.due).div_ceil(2));
-                    }
-                    if obstacle == MissReason::Budget {
-                        let midnight = (now.day() + 1) * crate::file::DAY_S;
-                        wake = earlier(wake, now.unix_s + (midnight - now.local_s()));
-                    }
-                    slot.blocked = obstacle;
-                    self.waiting.insert(key, slot);
-                }
+            let Some(obstacle) = self.obstacle(&candidate, &resources, now) else {
+                self.remove(&candidate, &resources);
+                orders.push(self.begin(&slot, &resources, now));
+                continue;
+            };
+            self.waiting.block(&candidate, obstacle);
+            let is_taken = matches!(obstacle, Obstacle::Resource(_));
+            if is_taken && now.unix_s >= slot.reserves_at() {
+                self.resources.reserve(&resources, candidate.precedence);
+            } else if self.resources.release(&resources, candidate.precedence) {
+                self.open_resources(&resources);
             }
         }
-        self.next_scan = wake.map(|at| at.max(now.unix_s + 1));
         orders
     }
 
+    /// Removes a slot from the waiting ones, with what it reserves. Returns its obstacle.
+    fn remove(&mut self, candidate: &Candidate, resources: &[u32]) -> Option<Obstacle> {
+        if self.resources.release(resources, candidate.precedence) {
+            self.open_resources(resources);
+        }
+        self.waiting.remove(candidate)
+    }
+
+    /// Opens the queues of the slots that wait for one of the resources.
+    fn open_resources(&mut self, resources: &[u32]) {
+        for number in resources {
+            self.waiting.open(Obstacle::Resource(*number));
+        }
+    }
+
+    /// Returns why a slot was missed that had waited for `obstacle`.
+    fn miss_reason(&self, obstacle: Option<Obstacle>) -> MissReason {
+        match obstacle {
+            Some(Obstacle::Host(number)) => MissReason::HostAbsent(self.hosts.entry(number).name.clone()),
+            Some(Obstacle::Hours(_)) => MissReason::Hours,
+            Some(Obstacle::Budget(..)) => MissReason::Budget,
+            Some(Obstacle::Resource(_)) | None => MissReason::Busy,
+        }
+    }
+
     /// Returns why a slot cannot begin now.
-    fn obstacle(&self, slot: &Slot, resources: &[u32], now: Moment) -> Option<MissReason> {
-        let pair = slot.pair;
-        for number in [pair.from, pair.to] {
-            let host = self.hosts.entry(number);
-            if !host.present {
-                return Some(MissReason::HostAbsent(host.name.clone()));
-            }
+    fn obstacle(&self, candidate: &Candidate, resources: &[u32], now: Moment) -> Option<Obstacle> {
+        let pair = candidate.slot.pair;
+        if let Some(absent) = [pair.from, pair.to].into_iter().find(|number| !self.hosts.entry(*number).present) {
+            return Some(Obstacle::Host(absent));
         }
         let mesh = pair.mesh as usize;
         let (state, entry) = (&self.meshes[mesh], &self.file.meshes[mesh]);
         if !state.clock.is_open(now) {
-            return Some(MissReason::Hours);
+            return Some(Obstacle::Hours(pair.mesh));
         }
-        if entry.class == Class::Exclusive
-            && (self.resources.are_taken(resources) || self.resources.are_reserved(resources, self.scan))
-        {
-            return Some(MissReason::Busy);
-        }
+        // A slot that waits for its budget reserves nothing.
         let bytes = state.estimate.bytes.get();
-        let budget = entry.budget?;
-        let is_spent = !self.spending.allows(mesh, budget, &self.links_of(pair), bytes);
-        is_spent.then_some(MissReason::Budget)
+        if let Some(budget) = entry.budget
+            && let Some(link) = self.spending.spent(mesh, budget, &self.links_of(pair), bytes)
+        {
+            return Some(Obstacle::Budget(pair.mesh, link));
+        }
+        if entry.class == Class::Light {
+            return None;
+        }
+        self.resources.unavailable(resources, candidate.precedence).map(Obstacle::Resource)
     }
 
-    fn begin(&mut self, slot: &Slot, resources: &[u32], now: Moment) -> Order {
+    fn begin(&mut self, slot: &Slot, resources: &[u32], now: Moment) -> Arc<Order> {
         let pair = slot.pair;
         let mesh = pair.mesh as usize;
         let links = self.links_of(pair);
@@ -612,7 +653,7 @@ impl Planner {
         self.missed_before.remove(&pair);
         let entry = &self.file.meshes[mesh];
         let (from, to) = (&self.hosts.entry(pair.from).name, &self.hosts.entry(pair.to).name);
-        let order = Order {
+        let order = Arc::new(Order {
             id: OrderId::new(&entry.name, from, to, slot.due),
             mesh: entry.name.clone(),
             from: from.clone(),
@@ -626,12 +667,12 @@ impl Planner {
             time: estimate.time,
             concurrent: entry.class == Class::Light && self.resources.are_taken(resources),
             suspicion: slot.suspicion,
-        };
-        self.run(order.clone(), Some(pair), resources.to_vec(), links, now);
+        });
+        self.run(Arc::clone(&order), Some(pair), resources.to_vec(), links, now);
         order
     }
 
-    fn run(&mut self, order: Order, pair: Option<PairOfMesh>, resources: Vec<u32>, links: Vec<u32>, now: Moment) {
+    fn run(&mut self, order: Arc<Order>, pair: Option<PairOfMesh>, resources: Vec<u32>, links: Vec<u32>, now: Moment) {
         self.sequence += 1;
         let key = self.sequence;
         match order.class {

@@ -95,8 +95,8 @@ pub fn preview(file: FleetFile, seed: u64, hosts: Vec<FleetHost>, from: Moment, 
             meshes[mesh].trials += 1;
             meshes[mesh].bytes += order.bytes;
             meshes[mesh].time = meshes[mesh].time + order.time;
-            ends.push(Reverse((ends_at, order.id, order.bytes)));
-            pairs.push((mesh, order.from, order.to));
+            ends.push(Reverse((ends_at, order.id.clone(), order.bytes)));
+            pairs.push((mesh, order.from.clone(), order.to.clone()));
         }
         if !pairs.is_empty() {
             rounds.push(PreviewRound { begins_unix_s: now.unix_s, pairs });

@@ -1,7 +1,8 @@
 //! Hosts and links, and which orders use them.
 
 use super::order::Resource;
-use std::collections::{HashMap, HashSet};
+use super::waiting::Precedence;
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// Resources by number, and the trials that hold them.
 #[derive(Debug, Default)]
@@ -17,8 +18,8 @@ struct Entry {
     exclusive: u32,
     /// Keys of the light trials that use it.
     light: HashSet<u64>,
-    /// Scan in which a waiting trial reserved it.
-    reserved: u64,
+    /// Waiting slots that reserve it.
+    reserved: BTreeSet<Precedence>,
 }
 
 impl Resources {
@@ -29,7 +30,12 @@ impl Resources {
         }
         let number = self.entries.len() as u32;
         self.numbers.insert(resource.clone(), number);
-        self.entries.push(Entry { resource: resource.clone(), exclusive: 0, light: HashSet::new(), reserved: 0 });
+        self.entries.push(Entry {
+            resource: resource.clone(),
+            exclusive: 0,
+            light: HashSet::new(),
+            reserved: BTreeSet::new(),
+        });
         number
     }
 
@@ -42,15 +48,34 @@ impl Resources {
         numbers.iter().any(|number| self.entries[*number as usize].exclusive > 0)
     }
 
-    /// Returns whether an older waiting trial reserved one of the resources in this scan.
-    pub(super) fn are_reserved(&self, numbers: &[u32], scan: u64) -> bool {
-        numbers.iter().any(|number| self.entries[*number as usize].reserved == scan)
+    /// Returns the first resource that an exclusive trial holds, or that a preceding slot reserves.
+    pub(super) fn unavailable(&self, numbers: &[u32], precedence: Precedence) -> Option<u32> {
+        numbers.iter().copied().find(|number| {
+            let entry = &self.entries[*number as usize];
+            entry.exclusive > 0 || entry.reserved.first().is_some_and(|first| *first < precedence)
+        })
     }
 
-    /// Keeps resources free for a waiting trial until the end of this scan.
-    pub(super) fn reserve(&mut self, numbers: &[u32], scan: u64) {
+    /// Keeps resources free for a waiting slot until [`Resources::release`].
+    pub(super) fn reserve(&mut self, numbers: &[u32], precedence: Precedence) {
         for number in numbers {
-            self.entries[*number as usize].reserved = scan;
+            self.entries[*number as usize].reserved.insert(precedence);
+        }
+    }
+
+    /// Ends the reservation of a slot. Returns whether it had one.
+    pub(super) fn release(&mut self, numbers: &[u32], precedence: Precedence) -> bool {
+        let mut had_one = false;
+        for number in numbers {
+            had_one |= self.entries[*number as usize].reserved.remove(&precedence);
+        }
+        had_one
+    }
+
+    /// Ends all reservations.
+    pub(super) fn release_all(&mut self) {
+        for entry in &mut self.entries {
+            entry.reserved.clear();
         }
     }
 

@@ -11,23 +11,27 @@ pub(super) struct Spending {
 }
 
 impl Spending {
-    /// Forgets the days before.
-    pub(super) fn advance(&mut self, day: u64) {
-        if day > self.day {
+    /// Forgets the days before. Returns whether a day has begun.
+    pub(super) fn advance(&mut self, day: u64) -> bool {
+        let has_begun = day > self.day;
+        if has_begun {
             self.day = day;
             self.bytes.clear();
         }
+        has_begun
     }
 
     pub(super) fn day(&self) -> u64 {
         self.day
     }
 
-    /// Returns whether a trial of `bytes` fits into the budget of the day.
-    pub(super) fn allows(&self, mesh: usize, budget: Budget, links: &[u32], bytes: u64) -> bool {
+    /// Returns the first link with too little left of its budget of the day for a trial of `bytes`: `Some(None)` if it is the
+    /// budget of the whole mesh.
+    pub(super) fn spent(&self, mesh: usize, budget: Budget, links: &[u32], bytes: u64) -> Option<Option<u32>> {
         let limit = budget.bytes.get();
         let mut keys = keys(mesh, budget, links);
-        keys.all(|key| self.bytes.get(&key).copied().unwrap_or(0).saturating_add(bytes) <= limit)
+        let key = keys.find(|key| self.bytes.get(key).copied().unwrap_or(0).saturating_add(bytes) > limit)?;
+        Some(key.1)
     }
 
     /// Adds the bytes of a trial that begins.

@@ -6,6 +6,7 @@ use linerate_model::HostName;
 use linerate_units::{ByteCount, Nanos};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 /// 2023-11-14 00:00 UTC.
 const MIDNIGHT: u64 = 1_699_920_000;
@@ -43,7 +44,7 @@ fn moment(unix_s: u64) -> Moment {
 struct Trial {
     begins: u64,
     ends: u64,
-    order: Order,
+    order: Arc<Order>,
 }
 
 /// Runs a planner as a fleet does. Time goes from event to event.
@@ -343,7 +344,7 @@ fn another_planner_goes_on_without_overlap() {
         bytes: trial.order.bytes,
     }));
     for trial in &first.outstanding {
-        planner.hold(trial.order.clone(), moment(MIDNIGHT + 1530));
+        planner.hold(Order::clone(&trial.order), moment(MIDNIGHT + 1530));
     }
     assert_eq!(planner.outstanding().count(), first.outstanding.len());
     let mut second = Simulation::new(planner, MIDNIGHT + 1530);
@@ -402,7 +403,7 @@ fn failed_and_overdue_orders_are_reported() {
     };
     planner.begun(&order.id, moment(now));
     assert!(planner.overdue(moment(now + 60)).is_empty());
-    assert_eq!(planner.overdue(moment(now + 100)), [&order]);
+    assert_eq!(planner.overdue(moment(now + 100)), [&*order]);
     planner.ended(&order.id, Outcome::Lost, ByteCount::new(0), moment(now + 100)).expect("outstanding");
     assert_eq!(planner.missed()[0].reason, MissReason::Failed);
     assert_eq!(planner.outstanding().count(), 0);
