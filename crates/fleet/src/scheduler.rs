@@ -216,8 +216,9 @@ impl Scheduler<'_> {
             OrderOutcome::Failed { .. } => Outcome::Failed,
             OrderOutcome::Missed { .. } => Outcome::Lost,
         };
-        planner.ended(&end.order.id, outcome, ByteCount::new(end.bytes), now);
-        if self.watch_post.ended(end, now.unix_s) {
+        let ended = planner.ended(&end.order.id, outcome, ByteCount::new(end.bytes), now);
+        let concurrent = ended.map_or(end.order.concurrent, |ended| ended.concurrent);
+        if self.watch_post.ended(end, concurrent, now.unix_s) {
             planner.suspect(&end.order.mesh, &end.order.from, &end.order.to, now);
         }
     }

@@ -65,13 +65,14 @@ impl WatchPost {
         self.set_hosts(agents, now_unix_s);
         for end in ends {
             let ended_unix_s = end.published_unix_ns / 1_000_000_000;
-            self.record(&end.value, ended_unix_s);
+            self.record(&end.value, end.value.order.concurrent, ended_unix_s);
             self.evaluate(ended_unix_s);
         }
     }
 
-    /// Takes the end of a trial. Returns whether the level of the pair changed.
-    pub(crate) fn ended(&mut self, end: &PairEnd, now_unix_s: u64) -> bool {
+    /// Takes the end of a trial, `concurrent` if an exclusive trial ran on its hosts or links. Returns whether the level of the pair
+    /// changed.
+    pub(crate) fn ended(&mut self, end: &PairEnd, concurrent: bool, now_unix_s: u64) -> bool {
         let outcome = match &end.outcome {
             OrderOutcome::Measured => TrialOutcome::Counted,
             OrderOutcome::Failed { reason } | OrderOutcome::Missed { reason } => {
@@ -81,13 +82,13 @@ impl WatchPost {
             }
         };
         self.metrics.count_trial(&end.order.mesh, outcome, end.bytes);
-        let is_suspicious = self.record(end, now_unix_s);
+        let is_suspicious = self.record(end, concurrent, now_unix_s);
         self.evaluate(now_unix_s);
         is_suspicious
     }
 
     /// Takes a result into metrics and alerts. Returns whether the level of the pair changed.
-    fn record(&mut self, end: &PairEnd, ended_unix_s: u64) -> bool {
+    fn record(&mut self, end: &PairEnd, concurrent: bool, ended_unix_s: u64) -> bool {
         let order = &end.order;
         let summary = RunSummary { results: 1, headline: end.headline.clone(), verdict: end.verdict };
         self.metrics.record_pair(PairResult {
@@ -106,6 +107,7 @@ impl WatchPost {
             value: headline.value,
             unit: headline.unit,
             limit: end.verdict.map(|verdict| verdict.limit),
+            concurrent,
         })
     }
 

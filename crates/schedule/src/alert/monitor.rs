@@ -38,6 +38,8 @@ pub struct PairResult {
     pub unit: MeasureUnit,
     /// What limited it.
     pub limit: Option<Limit>,
+    /// Whether an exclusive trial loaded a host or link of the pair at the same time.
+    pub concurrent: bool,
 }
 
 /// Follows the results of a fleet, and raises and resolves alerts.
@@ -145,7 +147,7 @@ impl Monitor {
 
     /// Adds a result. Returns whether it shows that the level of the pair changed for the worse, which is a suspicion to check.
     ///
-    /// Ignores meshes and hosts that the fleet does not have.
+    /// A concurrent result only counts as a kept slot. Ignores meshes and hosts that the fleet does not have.
     pub fn result(&mut self, result: &PairResult) -> bool {
         let Some(index) = self.file.meshes.iter().position(|mesh| mesh.name == result.mesh) else { return false };
         let (Some(from), Some(to)) = (self.hosts.get(&result.from), self.hosts.get(&result.to)) else { return false };
@@ -155,6 +157,10 @@ impl Monitor {
             window.kept += 1;
         } else {
             mesh.window = Some(Window { begin: result.at_unix_s, kept: 1, missed: 0 });
+        }
+        // It shows the load of the other trial, not the state of the path.
+        if result.concurrent {
+            return false;
         }
         let pair = mesh.pairs.entry((from.number, to.number)).or_insert_with(|| PairState {
             series: Series::new(result.unit),

@@ -53,6 +53,7 @@ fn round(monitor: &mut Monitor, random: &mut SmallRng, round: u64, factor: impl 
                 value,
                 unit: MeasureUnit::BitsPerS,
                 limit: Some(Limit::Shaper),
+                concurrent: false,
             });
         }
     }
@@ -148,4 +149,27 @@ fn silence_and_missed_slots_raise_and_resolve() {
     let mut random = SmallRng::seed_from_u64(1);
     assert_eq!(round(&mut monitor, &mut random, 50, |_, _| 1.0), []);
     assert!(round(&mut monitor, &mut random, 54, |_, _| 1.0)[0].resolved_unix_s.is_some());
+}
+
+/// A latency trial next to a throughput trial of the same host shows that trial's load.
+#[test]
+fn concurrent_results_raise_nothing() {
+    let mut monitor = monitor();
+    let mut result = PairResult {
+        mesh: "m".into(),
+        from: name(0),
+        to: name(1),
+        at_unix_s: 0,
+        value: 9e8,
+        unit: MeasureUnit::BitsPerS,
+        limit: None,
+        concurrent: false,
+    };
+    for number in 0..20 {
+        result.at_unix_s = number * EVERY;
+        result.concurrent = number >= 10;
+        result.value = if result.concurrent { 1e8 } else { 9e8 };
+        assert!(!monitor.result(&result), "result {number}");
+        assert_eq!(monitor.evaluate(result.at_unix_s), []);
+    }
 }
