@@ -20,6 +20,8 @@ const FEWEST_SLOTS: u64 = 5;
 
 /// Settling times for which the members of a former common cause are not named one by one.
 const RECOVERY: u64 = 5;
+/// Settling times after which an affected pair is named alone although pairs that share a link or host with it had no results.
+const MAX_WAIT: u64 = 5;
 
 /// A result of a pair.
 #[derive(Debug, Clone, PartialEq)]
@@ -90,6 +92,8 @@ struct PairState {
     limit: Option<Limit>,
     /// One for each threshold of the mesh.
     beyond: Vec<Beyond>,
+    /// Unix times of the newest results, the oldest first.
+    newest: [u64; CONSECUTIVE as usize],
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -166,8 +170,11 @@ impl Monitor {
             series: Series::new(result.unit),
             limit: None,
             beyond: vec![Beyond::default(); thresholds.len()],
+            newest: [0; CONSECUTIVE as usize],
         });
         pair.limit = result.limit;
+        pair.newest.rotate_left(1);
+        pair.newest[CONSECUTIVE as usize - 1] = result.at_unix_s;
         for (threshold, beyond) in thresholds.iter().zip(&mut pair.beyond) {
             if threshold.mesh == index && threshold.unit == result.unit {
                 let is_beyond = match threshold.side {
@@ -239,9 +246,19 @@ impl Monitor {
         let mut pairs: Vec<(u32, u32)> = self.meshes[mesh].pairs.keys().copied().collect();
         pairs.sort_unstable();
         let mut candidates = Vec::new();
+        // Time after which all unaffected pairs of a cause had as many results as raise an alert.
+        let mut checked: BTreeMap<Cause, u64> = BTreeMap::new();
         for pair in pairs {
             let causes = self.causes(pair);
-            candidates.push(Candidate { pair, causes, affected: affected.contains_key(&pair) });
+            let is_affected = affected.contains_key(&pair);
+            if !is_affected {
+                let first = self.meshes[mesh].pairs[&pair].newest[0];
+                for cause in causes.iter().filter(|cause| **cause != Cause::Mesh) {
+                    let time = checked.entry(*cause).or_insert(first);
+                    *time = first.min(*time);
+                }
+            }
+            candidates.push(Candidate { pair, causes, affected: is_affected });
         }
         let mut known = self.known.remove(&(rule, mesh)).unwrap_or_default();
         let (causes, alone) = common_causes(candidates, &known.causes);
@@ -258,8 +275,12 @@ impl Monitor {
             subjects.entry(self.subject(cause, mesh)).or_default().extend(members);
         }
         for pair in alone {
+            let since = affected[&pair];
+            // A schedule that is not kept gives other pairs their turn later.
+            let is_alone = self.causes(pair).iter().all(|cause| checked.get(cause).is_none_or(|time| *time > since));
+            let is_due = now >= since + 2 * settle && (is_alone || now >= since + MAX_WAIT * settle);
             // Pairs recover one by one after their common cause.
-            if now >= affected[&pair] + 2 * settle && !known.explained.contains_key(&pair) {
+            if is_due && !known.explained.contains_key(&pair) {
                 let (from, to) = (self.name(pair.0), self.name(pair.1));
                 subjects.insert(Subject::Pair { from, to }, vec![pair]);
             }

@@ -173,3 +173,34 @@ fn concurrent_results_raise_nothing() {
         assert_eq!(monitor.evaluate(result.at_unix_s), []);
     }
 }
+
+/// On a schedule that is not kept, one pair through a slow link may have its second result minutes before the others.
+#[test]
+fn a_pair_is_not_named_alone_before_others_had_their_turn() {
+    let mut monitor = monitor();
+    let add = |monitor: &mut Monitor, at_unix_s: u64, pairs: &[(usize, usize)], value: f64| {
+        for &(from, to) in pairs {
+            monitor.result(&PairResult {
+                mesh: "m".into(),
+                from: name(from),
+                to: name(to),
+                at_unix_s,
+                value,
+                unit: MeasureUnit::BitsPerS,
+                limit: None,
+                concurrent: false,
+            });
+        }
+        monitor.evaluate(at_unix_s)
+    };
+    // From site 0, and from sites 2 and 3 to the same site.
+    let slow = [(0, 1), (4, 5), (8, 9), (12, 13)];
+    let good = [(2, 1), (2, 5), (3, 9), (3, 13), (2, 9)];
+    add(&mut monitor, 1_000, &slow, 1e8);
+    add(&mut monitor, 1_000, &good, 9e8);
+    add(&mut monitor, 1_060, &slow[..1], 1e8);
+    assert_eq!(add(&mut monitor, 1_190, &good, 9e8), []);
+    let raised = add(&mut monitor, 1_210, &slow[1..], 1e8);
+    assert_eq!(raised.len(), 1, "{raised:#?}");
+    assert_eq!(raised[0].subject, Subject::Link("up0".into()));
+}
