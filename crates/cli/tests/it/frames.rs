@@ -132,6 +132,19 @@ fn what_cannot_be_sent_is_refused() {
     place.run(&words("device addresses --ports a,b")).says(2, &["three ports"]);
 }
 
+/// A host that only receives reports progress too.
+#[lab_test]
+fn intervals_show_what_another_host_receives() {
+    for engine in ["xdp", "packet-socket"] {
+        let line = format!("lab --bench cable -- frames --ports a:eth0,b:eth0 --rate 1k --time 3s --engine {engine}");
+        let ran = TestFolder::new().run(&words(&line));
+        assert_eq!(ran.code, Some(0), "{}", ran.err);
+        let mut rows = ran.out.lines().chain(ran.err.lines()).filter(|line| line.contains("bit/s"));
+        let shows = rows.any(|row| row.trim_start().starts_with(char::is_numeric) && !row.contains("no report"));
+        assert!(shows, "{engine}: {}{}", ran.out, ran.err);
+    }
+}
+
 /// Frames that a UDP socket of the receiving host reads, and frames that a firewall keeps from it.
 #[lab_test(Program("nft"))]
 fn frames_are_counted_at_a_socket() {

@@ -118,12 +118,15 @@ impl Attempt<'_> {
         }
     }
 
-    /// Waits until the other hosts have sent everything too, then for stragglers. Checks the links meanwhile.
+    /// Waits until the other hosts have sent everything of a trial that began at `start` too, then for stragglers. Checks the links
+    /// meanwhile.
     ///
     /// # Errors
     /// The session was stopped.
-    pub(crate) fn settle(&self) -> Result<(), FrameError> {
+    pub(crate) fn settle(&self, start: u64) -> Result<(), FrameError> {
         let host = self.host;
+        // A host reports progress until it says that it has sent all, and one that only receives has sent all at once.
+        self.wait_until(self.planned_end(start))?;
         thread::scope(|scope| {
             let (sender, receiver) = mpsc::channel();
             thread::Builder::new()
@@ -140,10 +143,24 @@ impl Attempt<'_> {
         })?;
         let mut settling = Settling::new(self.settle, clock::now());
         while let Some(until) = settling.until(&self.received(), clock::now()) {
+            self.wait_until(until.min(clock::now() + LOOK.as_nanos() as u64))?;
+        }
+        Ok(())
+    }
+
+    /// Returns the end of sending on time. Streams with a count may end earlier and are left out.
+    fn planned_end(&self, start: u64) -> u64 {
+        let timed = self.plan.streams.iter().filter(|stream| stream.wish.count.is_none());
+        timed.map(|stream| self.plan.planned_end(stream, start)).max().unwrap_or(start)
+    }
+
+    /// Waits until `time`. Checks the links meanwhile.
+    fn wait_until(&self, time: u64) -> Result<(), FrameError> {
+        while clock::now() < time {
             if self.host.stop().is_set() {
                 return Err(Stopped.into());
             }
-            clock::sleep_until(until.min(clock::now() + LOOK.as_nanos() as u64));
+            clock::sleep_until(time.min(clock::now() + LOOK.as_nanos() as u64));
             self.look();
         }
         Ok(())

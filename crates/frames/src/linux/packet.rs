@@ -76,7 +76,7 @@ pub(crate) fn run(attempt: &Attempt<'_>) -> Result<Counts, FrameError> {
         }
         let sent: Result<Vec<_>, FrameError> =
             senders.into_iter().map(|thread| thread.join().unwrap_or_else(|p| std::panic::resume_unwind(p))).collect();
-        let settled = if sent.is_ok() { attempt.settle() } else { Ok(()) };
+        let settled = if sent.is_ok() { attempt.settle(start) } else { Ok(()) };
         over.store(true, Ordering::Relaxed);
         let accounts: Result<Vec<_>, Error> = receivers
             .into_iter()

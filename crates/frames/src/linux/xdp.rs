@@ -165,7 +165,7 @@ pub(crate) fn run(attempt: &Attempt<'_>) -> Result<Counts, FrameError> {
         return Err(Stopped.into());
     }
     virtual_links.check(|link| sent_by_link.get(&link).copied().unwrap_or_default())?;
-    attempt.settle()?;
+    attempt.settle(start)?;
 
     let mut streams = vec![FrameStreamPart::default(); plan.streams.len()];
     for (lane, at, index) in programs.sending() {
