@@ -246,7 +246,7 @@ impl Monitor {
         let mut pairs: Vec<(u32, u32)> = self.meshes[mesh].pairs.keys().copied().collect();
         pairs.sort_unstable();
         let mut candidates = Vec::new();
-        // Time after which all unaffected pairs of a cause had as many results as raise an alert.
+        // Since this time, each unaffected pair of a cause had as many results as raise an alert.
         let mut checked: BTreeMap<Cause, u64> = BTreeMap::new();
         for pair in pairs {
             let causes = self.causes(pair);
