@@ -444,23 +444,26 @@ mod tests {
 
     #[test]
     fn datagrams_delayed_across_an_edge_have_a_caveat() {
-        let seen = |datagrams: u64, lost: u64, volume| {
-            // 1,000 datagrams of 1,000 bytes were sent in 1 s.
-            let mut result = trial(1_000, 0);
-            stream_of(&mut result.trial).volume = volume;
-            stream_of(&mut result.trial).offered = Some(Offered::PayloadBps(BitRate::per_second(8_000_000)));
-            let received = paths_of(&mut result)[0].server.received.as_mut().expect("it receives");
-            received.arrived = 1_000 - lost;
-            received.messages = datagrams;
-            received.payload_bytes = datagrams * 1_000;
-            window_edges(&result)
-        };
-        assert_eq!((seen(1_000, 0, None), seen(991, 0, None), seen(800, 200, None)), (None, None, None));
-        let caveat = seen(974, 0, None).expect("26 of them arrived later");
+        assert_eq!(edge_caveat(1_000, 0, None), None);
+        assert_eq!(edge_caveat(991, 0, None), None);
+        assert_eq!(edge_caveat(800, 200, None), None);
+        let caveat = edge_caveat(974, 0, None).expect("26 of them arrived later");
         assert!(caveat.text.starts_with("host b received 2.6 % less in its window than a sent"), "{}", caveat.text);
-        let caveat = seen(880, 200, None).expect("80 of them were sent before");
+        let caveat = edge_caveat(880, 200, None).expect("80 of them were sent before");
         assert!(caveat.text.contains("10.0 % more"), "{}", caveat.text);
-        assert_eq!(seen(974, 0, Some(ByteCount::new(1_000_000))), None, "a volume has no such edges");
+        assert_eq!(edge_caveat(974, 0, Some(ByteCount::new(1_000_000))), None, "a volume has no such edges");
+    }
+
+    /// Returns the caveat of a receiver that counts `datagrams` in its window, of 1,000 sent in 1 s with 1,000 bytes each.
+    fn edge_caveat(datagrams: u64, lost: u64, volume: Option<ByteCount>) -> Option<Caveat> {
+        let mut result = trial(1_000, 0);
+        stream_of(&mut result.trial).volume = volume;
+        stream_of(&mut result.trial).offered = Some(Offered::PayloadBps(BitRate::per_second(8_000_000)));
+        let received = paths_of(&mut result)[0].server.received.as_mut().expect("it receives");
+        received.arrived = 1_000 - lost;
+        received.messages = datagrams;
+        received.payload_bytes = datagrams * 1_000;
+        window_edges(&result)
     }
 
     #[test]

@@ -137,11 +137,11 @@ fn what_cannot_be_sent_is_refused() {
 fn intervals_show_what_another_host_receives() {
     for engine in ["xdp", "packet-socket"] {
         let line = format!("lab --bench cable -- frames --ports a:eth0,b:eth0 --rate 1k --time 3s --engine {engine}");
-        let ran = TestFolder::new().run(&words(&line));
-        assert_eq!(ran.code, Some(0), "{}", ran.err);
-        let mut rows = ran.out.lines().chain(ran.err.lines()).filter(|line| line.contains("bit/s"));
-        let shows = rows.any(|row| row.trim_start().starts_with(char::is_numeric) && !row.contains("no report"));
-        assert!(shows, "{engine}: {}{}", ran.out, ran.err);
+        let output = TestFolder::new().run(&words(&line));
+        assert_eq!(output.code, Some(0), "{}", output.err);
+        let mut rows = output.out.lines().chain(output.err.lines()).filter(|line| line.contains("bit/s"));
+        let has_report = rows.any(|row| row.trim_start().starts_with(char::is_numeric) && !row.contains("no report"));
+        assert!(has_report, "{engine}: {}{}", output.out, output.err);
     }
 }
 

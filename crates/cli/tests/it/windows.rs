@@ -18,8 +18,8 @@ fn received_bps(record: &Value) -> f64 {
 }
 
 /// Checks the rate that arrived: over TCP against `linux`, the same between Linux hosts; over UDP against what was sent and
-/// not lost, because a busy machine loses datagrams. It also delays them across an edge of the window, which has a caveat: a program
-/// under Wine may leave datagrams of more than 100 ms in its socket.
+/// not lost, because a busy machine loses datagrams. A busy machine also delays datagrams across an edge of the window, which the record
+/// reports as a caveat: a program under Wine may leave datagrams of more than 100 ms in its socket.
 fn check_rate(line: &str, windows: &Value, linux: &Value) {
     let flow = &windows["trials"][0]["counts"][0]["flows"][0];
     let sends = flow["client"]["sent"].is_object();

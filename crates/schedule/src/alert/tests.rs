@@ -174,25 +174,27 @@ fn concurrent_results_raise_nothing() {
     }
 }
 
+/// Adds results of pairs, and returns the alerts after them.
+fn add(monitor: &mut Monitor, at_unix_s: u64, pairs: &[(usize, usize)], value: f64) -> Vec<Alert> {
+    for &(from, to) in pairs {
+        monitor.result(&PairResult {
+            mesh: "m".into(),
+            from: name(from),
+            to: name(to),
+            at_unix_s,
+            value,
+            unit: MeasureUnit::BitsPerS,
+            limit: None,
+            concurrent: false,
+        });
+    }
+    monitor.evaluate(at_unix_s)
+}
+
 /// On a schedule that is not kept, one pair through a slow link may have its second result minutes before the others.
 #[test]
 fn a_pair_is_not_named_alone_before_others_had_their_turn() {
     let mut monitor = monitor();
-    let add = |monitor: &mut Monitor, at_unix_s: u64, pairs: &[(usize, usize)], value: f64| {
-        for &(from, to) in pairs {
-            monitor.result(&PairResult {
-                mesh: "m".into(),
-                from: name(from),
-                to: name(to),
-                at_unix_s,
-                value,
-                unit: MeasureUnit::BitsPerS,
-                limit: None,
-                concurrent: false,
-            });
-        }
-        monitor.evaluate(at_unix_s)
-    };
     // From site 0, and from sites 2 and 3 to the same site.
     let slow = [(0, 1), (4, 5), (8, 9), (12, 13)];
     let good = [(2, 1), (2, 5), (3, 9), (3, 13), (2, 9)];

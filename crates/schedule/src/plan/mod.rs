@@ -2,11 +2,13 @@
 
 mod membership;
 mod mesh_clock;
+mod mesh_state;
 mod order;
 mod planner;
 mod preview;
 mod resources;
 mod rounds;
+mod slot;
 mod spending;
 #[cfg(test)]
 mod tests;

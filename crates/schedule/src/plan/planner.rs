@@ -2,15 +2,17 @@
 
 use super::membership::{HostChange, Hosts, hash, mix};
 use super::mesh_clock::MeshClock;
+use super::mesh_state::{MeshState, rounds_a_period};
 use super::order::{
     EndedOrder, FleetHost, LastRun, MissReason, Missed, Moment, Order, OrderId, Outcome, Resource, Way,
 };
 use super::resources::Resources;
 use super::rounds::Rounds;
+use super::slot::{PairOfMesh, Slot};
 use super::spending::Spending;
 use super::waiting::{Candidate, Obstacle, Waiting};
 use super::warning::PlanWarning;
-use crate::file::{Class, Estimate, FleetFile, Flow, Hours, Pattern};
+use crate::file::{Class, Estimate, FleetFile, Flow, Hours};
 use linerate_model::HostName;
 use linerate_units::{ByteCount, Nanos};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -57,54 +59,6 @@ pub struct Planner {
     running: HashMap<u64, Running>,
     keys: HashMap<OrderId, u64>,
     missed: Vec<Missed>,
-    latest: u64,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-struct PairOfMesh {
-    mesh: u32,
-    from: u32,
-    to: u32,
-}
-
-#[derive(Debug)]
-struct MeshState {
-    clock: MeshClock,
-    rounds: Rounds,
-    /// Rounds of a period.
-    rounds_a_period: u64,
-    estimate: Estimate,
-    /// Hash of seed and name.
-    seed: u64,
-    /// Time of the mesh up to which rounds were computed.
-    computed_ms: Option<u64>,
-    /// Rounds by which the cycle is shifted.
-    shift: u64,
-    /// Whether slots of this cycle were missed for the budget.
-    lacks_budget: bool,
-    /// Unix time of the newest run before this planner.
-    newest_run: Option<u64>,
-}
-
-/// A trial of a pair that has a time.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Slot {
-    pair: PairOfMesh,
-    due: u64,
-    not_after: u64,
-    suspicion: bool,
-}
-
-impl Slot {
-    /// Returns the Unix time from which it reserves its resources: half of its slip has passed.
-    fn reserves_at(self) -> u64 {
-        self.due + (self.not_after - self.due).div_ceil(2)
-    }
-
-    /// Returns the Unix times at which it changes without an event.
-    pub(super) fn timers(self) -> [u64; 2] {
-        [self.reserves_at(), self.not_after + 1]
-    }
 }
 
 #[derive(Debug)]
@@ -162,7 +116,6 @@ impl Planner {
             running: HashMap::new(),
             keys: HashMap::new(),
             missed: Vec::new(),
-            latest: 0,
         }
     }
 
@@ -243,7 +196,6 @@ impl Planner {
     pub fn due(&mut self, now: Moment) -> Vec<Arc<Order>> {
         self.advance(now);
         self.spend_restored(now);
-        self.latest = self.latest.max(now.unix_s);
         for mesh in 0..self.meshes.len() {
             self.compute_rounds(mesh, now);
         }
@@ -745,46 +697,10 @@ impl Planner {
     }
 }
 
-impl MeshState {
-    /// Returns the first round that is due after a time of the mesh.
-    fn next_round(&self, mesh_ms: u64) -> u64 {
-        let passed = u128::from(mesh_ms.saturating_sub(self.phase_ms())) * u128::from(self.rounds_a_period);
-        let mut round = (passed / u128::from(self.clock.period_ms())) as u64;
-        while self.due_ms(round) <= mesh_ms {
-            round += 1;
-        }
-        round
-    }
-
-    /// Returns the time of the mesh at which a round is due.
-    fn due_ms(&self, round: u64) -> u64 {
-        let passed = u128::from(round) * u128::from(self.clock.period_ms()) / u128::from(self.rounds_a_period);
-        self.phase_ms() + passed as u64
-    }
-
-    /// Returns the time of the first round, by which meshes of equal periods differ.
-    fn phase_ms(&self) -> u64 {
-        self.seed % (self.clock.period_ms() / self.rounds_a_period).max(1)
-    }
-}
-
 fn clock(hours: &Hours, every: Nanos, estimate: Estimate) -> MeshClock {
     // Hours that are too short for a trial of the new estimate are kept as they are: a trial may then end after them.
     let hours = hours.shortened(seconds(estimate.time)).unwrap_or_else(|| hours.clone());
     MeshClock::new(hours, every.get() / 1_000_000)
-}
-
-/// Returns the rounds of a period.
-fn rounds_a_period(rounds: &Rounds, pattern: &Pattern, sample: Option<u32>) -> u64 {
-    let all = rounds.count();
-    let Some(sample) = sample.map(u64::from) else { return all };
-    match (pattern, rounds) {
-        // The sample counts the hubs of a spoke. If spokes are more than hubs, each has a hub in a part of the rounds.
-        (Pattern::Hub { .. }, Rounds::Bipartite { from, to, .. }) if to.len() > from.len() && !from.is_empty() => {
-            (sample * to.len() as u64).div_ceil(from.len() as u64).min(all)
-        }
-        _ => sample.min(all),
-    }
 }
 
 /// Returns the directions of a link that data uses, if `forward` is that from the first host to the second.

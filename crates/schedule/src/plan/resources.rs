@@ -1,7 +1,7 @@
 //! Hosts and links, and which orders use them.
 
 use super::order::Resource;
-use super::waiting::Precedence;
+use super::slot::Precedence;
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// Resources by number, and the trials that hold them.

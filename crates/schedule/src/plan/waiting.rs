@@ -1,15 +1,12 @@
 //! Due slots that wait, each in the queue of one obstacle.
 //!
 //! An event that may clear an obstacle opens its queue. Slots of open queues are examined by precedence. A queue is closed again by its
-//! first slot that still has the same obstacle, because an obstacle of a slot also stops all slots that it precedes. So the cost of an
-//! event does not grow with the number of waiting slots.
+//! first slot that still has the same obstacle, because an obstacle of a slot also stops all slots that it precedes. So an event examines
+//! the slots that it may let begin, and not all that wait.
 
-use super::planner::Slot;
+use super::slot::{Precedence, Slot};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::RangeInclusive;
-
-/// Rank of a slot: missed before (0) or not (1), due time, sequence number. Lower ranks begin first.
-pub(super) type Precedence = (u8, u64, u64);
 
 /// Reason why a slot cannot begin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
